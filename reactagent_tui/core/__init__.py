@@ -1,0 +1,1 @@
+"""The agent: messages, providers, tools, loop, sessions, cost. Knows no screen."""

@@ -1,0 +1,327 @@
+"""Everything the agent tells a front end, as a closed union of frozen dataclasses.
+
+Core emits message keys and parameters, never sentences in one language. Deltas may be merged by a reporter;
+every other event arrives, in the order of emission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.messages import AssistantMessage, ResultStatus, ToolCall, UserMessage
+from reactagent_tui.core.usage import Usage
+
+EndReason = Literal[
+    "ANSWER", "REPETITION", "MAX_STEPS", "BUDGET", "TIMEOUT", "INTERRUPTED", "PAUSED", "REFUSED", "ERROR"
+]
+CostState = Literal["reported", "estimated", "unknown", "free"]
+"""reported and estimated speak of the token counts; unknown: no price is known; free: demo or local."""
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount that says how sure it is. `amount` is None when no price is known."""
+
+    amount: Decimal | None
+    state: CostState
+    currency: str = "USD"
+
+
+NOTHING_SPENT = Money(Decimal(0), "free")
+NOTHING_USED = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventBase:
+    """Where an event comes from. `seq` counts up within a run."""
+
+    session_id: str = ""
+    run_id: str = ""
+    parent_run_id: str | None = None
+    parent_call_id: str | None = None
+    step: int = 0
+    model_call_id: str | None = None
+    tool_call_id: str | None = None
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(EventBase):
+    """A run begins. `prompt` is None when a paused run goes on."""
+
+    prompt: UserMessage | None
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStarted(EventBase):
+    """A model call is about to go out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFinished(EventBase):
+    """The call and its actions are done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta(EventBase):
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(EventBase):
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta(EventBase):
+    """Arguments of a call are arriving: `index` in this reply, `name` once known, `size` characters so far."""
+
+    index: int
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageFinished(EventBase):
+    """A reply is complete, or as complete as it will get (`message.stop_reason` tells)."""
+
+    message: AssistantMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(EventBase):
+    """A tool begins to run (or waits for approval: `waiting`, followed by a second ToolStarted without it)."""
+
+    call: ToolCall
+    waiting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutput(EventBase):
+    """Live output of a running tool, decoded; may be merged like a delta."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished(EventBase):
+    """A call has its result. Also for calls that were never run (status tells)."""
+
+    call: ToolCall
+    status: ResultStatus
+    text: str
+    blocks: tuple[DisplayBlock, ...]
+    is_error: bool
+    summary: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked(EventBase):
+    """The run waits for the user (see reporter.Question); answered through `Reporter.ask`."""
+
+    question_id: str
+    question: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionClosed(EventBase):
+    """The question needs no answer any more: answered, or its task was cancelled."""
+
+    question_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostTotals:
+    """Sums for the panel. Tokens and money of the running turn and of the whole session."""
+
+    turn_usage: Usage = NOTHING_USED
+    turn_cost: Money = NOTHING_SPENT
+    session_usage: Usage = NOTHING_USED
+    session_cost: Money = NOTHING_SPENT
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageUpdated(EventBase):
+    """Tokens and money moved. At most 10 a second while streaming, and once when a call ends (`final`)."""
+
+    call_usage: Usage
+    call_cost: Money
+    totals: CostTotals
+    context_used: int
+    """Tokens in the window by the newest count."""
+    context_size: int
+    context_assumed: bool
+    """The window size is a guess."""
+    tokens_per_second: float | None = None
+    first_token_seconds: float | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetReached(EventBase):
+    """A spending limit is near (`share` 0.8) or reached (1.0)."""
+
+    scope: Literal["turn", "session", "day"]
+    limit: Decimal
+    spent: Money
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduled(EventBase):
+    """The call failed and is tried again in `delay` seconds."""
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitProgress(EventBase):
+    """Nothing was generated yet: the server queues, loads or reads the prompt. `share` is 0..1 when told."""
+
+    kind: Literal["queued", "prefill", "loading", "connecting"]
+    seconds: float
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionDone(EventBase):
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    id: str
+    text: str
+    kind: Literal["steer", "follow_up"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueChanged(EventBase):
+    """The messages that wait for a step or turn boundary, oldest first."""
+
+    items: tuple[QueuedMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TodoItem:
+    text: str
+    state: Literal["open", "doing", "done"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TodoChanged(EventBase):
+    items: tuple[TodoItem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMessageAdded(EventBase):
+    """A message entered the history while a run was going (a steer or follow-up)."""
+
+    message: UserMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitleChanged(EventBase):
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeChanged(EventBase):
+    mode: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChanged(EventBase):
+    provider: str
+    model: str
+    context_size: int
+    context_assumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionChanged(EventBase):
+    """The front end's session is another one now: its history replaces what is shown."""
+
+    title: str
+    workdir: str
+    messages: tuple[Any, ...]
+    model: str
+    mode: str
+    totals: CostTotals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice(EventBase):
+    """Something to tell the user: a locale key with parameters, and blocks for the details."""
+
+    key: str
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    level: Literal["info", "warn", "error"] = "info"
+    blocks: tuple[DisplayBlock, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """What an interrupt did."""
+
+    commands_killed: int = 0
+    calls_skipped: int = 0
+    text_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(EventBase):
+    """Exactly one per run, whatever happened."""
+
+    reason: EndReason
+    answer: str
+    usage: Usage
+    cost: Money
+    steps: int
+    seconds: float
+    error: str | None = None
+    stop: StopReport | None = None
+    files_created: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
+
+
+AgentEvent: TypeAlias = (
+    RunStarted
+    | StepStarted
+    | StepFinished
+    | ThinkingDelta
+    | TextDelta
+    | ToolCallDelta
+    | MessageFinished
+    | ToolStarted
+    | ToolOutput
+    | ToolFinished
+    | QuestionAsked
+    | QuestionClosed
+    | UsageUpdated
+    | BudgetReached
+    | RetryScheduled
+    | WaitProgress
+    | CompactionDone
+    | QueueChanged
+    | TodoChanged
+    | UserMessageAdded
+    | TitleChanged
+    | ModeChanged
+    | ModelChanged
+    | SessionChanged
+    | Notice
+    | RunEnded
+)

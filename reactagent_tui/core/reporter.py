@@ -1,0 +1,83 @@
+"""The one interface between the agent and whatever shows it: a screen, a pipe, an editor, a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.events import AgentEvent
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalQuestion:
+    """May this call run?"""
+
+    tool: str
+    """Tool name as the model knows it."""
+    subject: str
+    """The key argument: command, path or URL."""
+    blocks: tuple[DisplayBlock, ...]
+    """The full diff or command."""
+    reason: str
+    """Locale key that says why it asks: `asks.writes`, `asks.command`, `asks.outside`, `asks.dangerous`, …"""
+    pattern: str | None = None
+    """Rule to offer for "allow like this", e.g. `run_shell_command(git status *)`."""
+    risk: tuple[str, ...] = ()
+    """Lines for `w`: what the command would do, computed from its parts."""
+    dangerous: bool = False
+    """On the hard list: no session or pattern grant is offered."""
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceQuestion:
+    """One of several options; `key` is a locale key for the text unless `text` is given (a model's own question)."""
+
+    key: str
+    options: tuple[str, ...]
+    text: str | None = None
+
+
+Question: TypeAlias = ApprovalQuestion | ChoiceQuestion
+
+Verdict = Literal["once", "session", "pattern", "deny", "stop", "choice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the user decided. `stop`: deny and end the run. `comment` goes to the model."""
+
+    verdict: Verdict
+    comment: str = ""
+    pattern: str | None = None
+    choice: int | None = None
+
+
+class Reporter(Protocol):
+    """Receives every event of every run."""
+
+    def emit(self, event: AgentEvent) -> None:
+        """Never blocks, never raises. Deltas may be merged; the rest must arrive in order."""
+        ...
+
+    async def ask(self, question: Question) -> Answer:
+        """The user's answer; cancelled with the turn. A front end without a user answers by policy."""
+        ...
+
+
+@dataclass
+class RecordingReporter:
+    """Keeps every event and answers by a function; for tests and for programs that embed the core."""
+
+    answer: Callable[[Question], Answer] = lambda _question: Answer("deny")
+    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+    questions: list[Question] = field(default_factory=list[Question])
+
+    def emit(self, event: AgentEvent) -> None:
+        self.events.append(event)
+
+    async def ask(self, question: Question) -> Answer:
+        self.questions.append(question)
+        return self.answer(question)

@@ -1,0 +1,98 @@
+"""What a tool is: arguments in, an outcome out, never an exception.
+
+`CancelledError` is never caught, `os.chdir` never called: one process serves several sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.llm.base import JsonSchema, ToolSpec
+from reactagent_tui.core.reporter import Answer, Question
+from reactagent_tui.core.safety.files_seen import FilesSeen
+from reactagent_tui.core.safety.permissions import Access
+from reactagent_tui.core.safety.workspace import Workspace
+
+
+class Effect(StrEnum):
+    """What a call does to the world; decides what may run beside it."""
+
+    READS = "reads"
+    WRITES = "writes"
+    ISOLATED = "isolated"
+    """Runs beside anything (sub-agents)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a call may use. Made anew for every call."""
+
+    session_id: str
+    run_id: str
+    call_id: str
+    workdir: Path
+    workspace: Workspace
+    files_seen: FilesSeen
+    output: Callable[[str], None]
+    """Live output for the screen, decoded text."""
+    ask: Callable[[Question], Awaitable[Answer]]
+    log_dir: Path
+    """Folder of this session for full outputs."""
+    plan_mode: bool = False
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Extra environment for commands (`SKILL_DIR`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """What a call gave."""
+
+    text: str
+    """For the model, already capped by `truncate`."""
+    blocks: tuple[DisplayBlock, ...] = ()
+    is_error: bool = False
+    summary: str = ""
+    """A few words for the row."""
+    error_kind: str = ""
+    """Kind of failure for the one-line hint: `not_found`, `no_match`, `many_matches`, `stale`, `timeout`, …"""
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    """Files this call wrote, absolute."""
+
+
+class Tool(Protocol):
+    """A tool. Built-ins derive from `ToolBase`; MCP passes its own schema."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+
+    def effect(self, args: Mapping[str, Any]) -> Effect:
+        """What this very call would do."""
+        ...
+
+    def access(self, args: Mapping[str, Any], ctx: ToolContext) -> Access:
+        """What this call touches, for the permission engine."""
+        ...
+
+    def check(self, args: Mapping[str, Any], ctx: ToolContext) -> str | None:
+        """A complaint for the model before anything runs, or None."""
+        ...
+
+    async def preview(self, args: Mapping[str, Any], ctx: ToolContext) -> tuple[DisplayBlock, ...]:
+        """What the approval dialog shows: a diff or a command."""
+        ...
+
+    async def run(self, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutcome:
+        """Do it. Failures are outcomes with is_error, not exceptions."""
+        ...
+
+
+def spec_of(tool: Tool) -> ToolSpec:
+    """The tool as the model sees it."""
+    return ToolSpec(tool.name, tool.description, tool.parameters)

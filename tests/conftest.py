@@ -1,0 +1,42 @@
+"""Every test: temporary HOME and folders, no network but loopback, no terminal colours from outside."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_KEYS = ("API_KEY", "AUTH_TOKEN", "BASE_URL", "API_BASE", "REACTAGENT_", "XDG_", "NO_COLOR", "_PROXY", "_proxy")
+
+
+@pytest.fixture(autouse=True)
+def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """HOME and the working directory are empty folders; no key or setting of the outside leaks in."""
+    for name in list(os.environ):
+        if any(part in name for part in _KEYS):
+            monkeypatch.delenv(name, raising=False)
+    home = tmp_path / "home"
+    work = tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.chdir(work)
+    yield work
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only loopback and local sockets: a test that reaches further fails at once."""
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: Any) -> None:
+        if isinstance(address, tuple) and not str(address[0]).startswith(("127.", "::1", "localhost")):
+            raise AssertionError(f"a test tried to reach {address!r}")
+        real(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
