@@ -1,0 +1,69 @@
+"""Lines of a session file: encoding and tolerant decoding. Pure.
+
+One JSON object a line, `{"v":1,"seq":n,"ts":"…Z","type":…}` plus the type's own keys. Lines end at b"\\n" only:
+`str.splitlines` would cut at U+2028 inside a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+RecordType = Literal["header", "message", "partial", "usage", "event", "compaction", "fork", "title"]
+RECORD_TYPES = frozenset({"header", "message", "partial", "usage", "event", "compaction", "fork", "title"})
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line."""
+
+    type: RecordType
+    seq: int
+    ts: str
+    """UTC, ISO 8601 with milliseconds."""
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that was skipped: torn by a crash, or not ours."""
+
+    number: int
+    reason: str
+
+
+def encode(record: Record) -> bytes:
+    """The line with its newline. Lone surrogates survive as JSON escapes."""
+    head = {"v": VERSION, "seq": record.seq, "ts": record.ts, "type": record.type}
+    text = json.dumps(head | dict(record.data), ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(head | dict(record.data), separators=(",", ":")).encode() + b"\n"
+
+
+def decode(data: bytes) -> Iterator[Record | BadLine]:
+    """Every line of a file, good or bad; never raises."""
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        yield _decode_line(number, line)
+
+
+def _decode_line(number: int, line: bytes) -> Record | BadLine:
+    try:
+        value: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return BadLine(number, "not JSON (torn by a crash?)")
+    if not isinstance(value, dict):
+        return BadLine(number, "not a session record")
+    record = cast("dict[str, Any]", value)
+    if record.get("type") not in RECORD_TYPES:
+        return BadLine(number, "not a session record")
+    if record.get("v", VERSION) > VERSION:
+        return BadLine(number, f"written by a newer version (v{record['v']})")
+    data = {key: item for key, item in record.items() if key not in ("v", "seq", "ts", "type")}
+    return Record(record["type"], int(record.get("seq") or 0), str(record.get("ts") or ""), data)

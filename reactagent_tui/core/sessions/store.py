@@ -1,0 +1,348 @@
+"""Session files on disk: create, append, find, load. Append-only; a crash costs at most the line being written.
+
+Layout: `<state>/sessions/<folder slug>/<YYYYMMDD-HHMMSS-xxxx>/session.jsonl`, files 0600, folders 0700.
+A write that fails (full disk) keeps its records in memory, says so once through `on_trouble`, and tries again
+with the next record: nothing is lost while the program lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reactagent_tui.core.errors import StorageError
+from reactagent_tui.core.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    UserMessage,
+    message_from_record,
+    message_to_record,
+)
+from reactagent_tui.core.paths import Paths, folder_slug
+from reactagent_tui.core.sessions.records import BadLine, Record, RecordType, decode, encode
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHeader:
+    """What a session is, without its messages."""
+
+    id: str
+    workdir: str
+    created: str
+    model: str
+    mode: str
+    title: str = ""
+    parent: str | None = None
+    """Session this one was forked from."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A line in the list of sessions."""
+
+    header: SessionHeader
+    path: Path
+    modified: float
+    """Seconds since the epoch."""
+
+
+@dataclass
+class SessionFile:
+    """One session's file. Holds what was read from it and appends to it."""
+
+    path: Path
+    header: SessionHeader
+    messages: list[Message] = field(default_factory=list[Message])
+    usage_rows: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    events: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    bad_lines: list[BadLine] = field(default_factory=list[BadLine])
+    clock: Clock = utc_now
+    on_trouble: Callable[[str], None] | None = None
+    sealed: bool = False
+    """Set by the watchdog: an abandoned run may not write any more."""
+    _seq: int = 0
+    _fd: int | None = None
+    _unsaved: list[bytes] = field(default_factory=list[bytes])
+    _in_trouble: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.header.id
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    @property
+    def unsaved(self) -> int:
+        """Records that could not be written yet."""
+        return len(self._unsaved)
+
+    def append(self, kind: RecordType, data: Mapping[str, Any]) -> None:
+        """Write one record. Never raises for a full or broken disk: see `on_trouble` and `unsaved`."""
+        if self.sealed:
+            return
+        self._seq += 1
+        stamp = self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._unsaved.append(encode(Record(kind, self._seq, stamp, data)))
+        self._write()
+
+    def append_message(self, message: Message) -> None:
+        """Add a message to the history and to the file."""
+        self.messages.append(message)
+        self.append("message", {"message": message_to_record(message)})
+
+    def append_partial(self, call: str, text: str, thinking: str) -> None:
+        """What a reply gained since the last partial record of the same call."""
+        self.append("partial", {"call": call, "text": text, "thinking": thinking})
+
+    def set_title(self, title: str) -> None:
+        self.header = SessionHeader(**(_header_record(self.header) | {"title": title}))
+        self.append("title", {"title": title})
+
+    def sync(self) -> None:
+        """Push what was written to the disk itself; at the end of a turn."""
+        if self._fd is not None and not self.sealed:
+            with contextlib.suppress(OSError):
+                os.fsync(self._fd)
+
+    def close(self) -> None:
+        if self._unsaved:
+            self._write()
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _write(self) -> None:
+        try:
+            if self._fd is None:
+                self._fd = self._open()
+            while self._unsaved:
+                self._put(self._fd)
+        except OSError as error:
+            if not self._in_trouble and self.on_trouble is not None:
+                self.on_trouble(f"{self.path}: {error.strerror or error}")
+            self._in_trouble = True
+        else:
+            self._in_trouble = False
+
+    def _put(self, fd: int) -> None:
+        """Write the oldest unsaved line; what the disk did not take stays first in the queue."""
+        while self._unsaved[0]:
+            self._unsaved[0] = self._unsaved[0][os.write(fd, self._unsaved[0]) :]
+        self._unsaved.pop(0)
+
+    def _open(self) -> int:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            self._unsaved.insert(0, b"\n")
+        return fd
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStore:
+    """All sessions of a user."""
+
+    root: Path
+    clock: Clock = utc_now
+    token: Callable[[], str] = lambda: secrets.token_hex(2)
+
+    @classmethod
+    def at(cls, paths: Paths) -> SessionStore:
+        return cls(paths.sessions)
+
+    def create(self, workdir: Path, *, model: str, mode: str, parent: str | None = None) -> SessionFile:
+        """A new session. Its file appears with the first record."""
+        now = self.clock()
+        folder = self.root / folder_slug(workdir)
+        name = f"{now.astimezone():%Y%m%d-%H%M%S}-{self.token()}"
+        header = SessionHeader(
+            id=name,
+            workdir=str(workdir),
+            created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            model=model,
+            mode=mode,
+            parent=parent,
+        )
+        file = SessionFile(folder / name / "session.jsonl", header, clock=self.clock)
+        file.append("header", {"header": _header_record(header)})
+        return file
+
+    def load(self, path: Path) -> SessionFile:
+        """Read a session. Torn and foreign lines are skipped and listed in `bad_lines`.
+
+        Raises StorageError when the file cannot be read or holds no header.
+        """
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StorageError(f"cannot read the session {path}: {error.strerror or error}") from error
+        return _build(path, data, self.clock)
+
+    def list(self, workdir: Path | None = None) -> list[SessionSummary]:
+        """Sessions of a folder (or of all), newest first. Reads only the head and the tail of each file."""
+        folders = [self.root / folder_slug(workdir)] if workdir is not None else _subfolders(self.root)
+        found: list[SessionSummary] = []
+        for folder in folders:
+            for entry in _subfolders(folder):
+                summary = _summary(entry / "session.jsonl")
+                if summary is not None:
+                    found.append(summary)
+        return sorted(found, key=lambda item: item.modified, reverse=True)
+
+    def latest(self, workdir: Path) -> SessionFile | None:
+        """The newest session of a folder, or None."""
+        listed = self.list(workdir)
+        return self.load(listed[0].path) if listed else None
+
+    def find(self, wanted: str, workdir: Path) -> SessionFile:
+        """The session whose id, id prefix or title is `wanted`; the folder's own first.
+
+        Raises StorageError that lists the newest ids when there is none or more than one.
+        """
+        candidates = self.list(workdir)
+        elsewhere = [item for item in self.list() if item.path not in {c.path for c in candidates}]
+        for pool in (candidates, elsewhere):
+            exact = [s for s in pool if s.header.id == wanted]
+            near = exact or [s for s in pool if s.header.id.startswith(wanted) or s.header.id.endswith(wanted)]
+            near = near or [s for s in pool if wanted.casefold() in s.header.title.casefold()]
+            if len(near) == 1:
+                return self.load(near[0].path)
+            if near:
+                names = ", ".join(s.header.id for s in near[:5])
+                raise StorageError(f"{wanted!r} names more than one session: {names}")
+        known = ", ".join(s.header.id for s in (candidates + elsewhere)[:5]) or "none yet"
+        raise StorageError(f"no session {wanted!r}; newest: {known}")
+
+
+def _header_record(header: SessionHeader) -> dict[str, Any]:
+    return {name: getattr(header, name) for name in SessionHeader.__slots__}
+
+
+def _header_from(data: Mapping[str, Any]) -> SessionHeader:
+    known = {key: data[key] for key in SessionHeader.__slots__ if key in data}
+    return SessionHeader(**known)
+
+
+def _build(path: Path, data: bytes, clock: Clock) -> SessionFile:
+    file: SessionFile | None = None
+    bad: list[BadLine] = []
+    partial: tuple[str, list[str], list[str]] | None = None
+    for number, record in enumerate(decode(data), 1):
+        if isinstance(record, BadLine):
+            bad.append(record)
+            continue
+        try:
+            if record.type == "header":
+                if file is None:
+                    file = SessionFile(path, _header_from(record.data["header"]), clock=clock)
+                continue
+            if file is None:
+                raise StorageError(f"{path} is not a session file: its first line is no header")
+            file._seq = max(file._seq, record.seq)  # pyright: ignore[reportPrivateUsage]
+            partial = _apply(file, record, partial)
+        except (KeyError, TypeError, ValueError) as error:
+            bad.append(BadLine(number, f"{type(error).__name__}: {error}"))
+    if file is None:
+        raise StorageError(f"{path} is not a session file: it holds no header")
+    if partial is not None:
+        message = _cut_message(partial)
+        if message is not None:
+            file.messages.append(message)
+    file.bad_lines = bad
+    return file
+
+
+_Partial = tuple[str, list[str], list[str]]
+
+
+def _apply(file: SessionFile, record: Record, partial: _Partial | None) -> _Partial | None:
+    """Fold one record into the file; returns the reply that is still incomplete, if any."""
+    match record.type:
+        case "message":
+            message = message_from_record(record.data["message"])
+            cut = None if partial is None or isinstance(message, AssistantMessage) else _cut_message(partial)
+            file.messages.extend((message,) if cut is None else (cut, message))
+            return None
+        case "partial":
+            call = str(record.data["call"])
+            if partial is None or partial[0] != call:
+                partial = (call, [], [])
+            partial[1].append(str(record.data.get("text", "")))
+            partial[2].append(str(record.data.get("thinking", "")))
+            return partial
+        case "usage":
+            file.usage_rows.append(record.data)
+        case "title":
+            file.header = SessionHeader(**(_header_record(file.header) | {"title": str(record.data["title"])}))
+        case "event":
+            file.events.append(record.data)
+        case "header" | "compaction" | "fork":
+            pass
+    return partial
+
+
+def _cut_message(partial: _Partial) -> AssistantMessage | None:
+    """The reply a crash interrupted, from its partial records."""
+    text, thinking = "".join(partial[1]), "".join(partial[2])
+    parts: list[AssistantPart] = []
+    if thinking:
+        parts.append(ThinkingPart(thinking))
+    if text:
+        parts.append(TextPart(text))
+    return AssistantMessage(tuple(parts), stop_reason="interrupted") if parts else None
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _summary(path: Path) -> SessionSummary | None:
+    try:
+        stat = path.stat()
+        with path.open("rb") as stream:
+            head = stream.read(16384)
+            stream.seek(max(len(head), stat.st_size - 65536))
+            tail = stream.read(65536)
+    except OSError:
+        return None
+    header: SessionHeader | None = None
+    title = first_prompt = ""
+    for record in decode(head + b"\n" + tail):
+        if isinstance(record, BadLine):
+            continue
+        try:
+            if record.type == "header" and header is None:
+                header = _header_from(record.data["header"])
+            elif record.type == "title":
+                title = str(record.data["title"])
+            elif record.type == "message" and not first_prompt and record.data["message"].get("role") == "user":
+                message = message_from_record(record.data["message"])
+                first_prompt = message.text if isinstance(message, UserMessage) else ""
+        except (KeyError, TypeError, ValueError):
+            continue
+    if header is None:
+        return None
+    shown = title or header.title or " ".join(first_prompt.split())[:80]
+    return SessionSummary(SessionHeader(**(_header_record(header) | {"title": shown})), path, stat.st_mtime)
