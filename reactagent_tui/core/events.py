@@ -78,6 +78,11 @@ class TextDelta(EventBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextReclassified(EventBase):
+    """All text of this reply so far was thinking (a template that opens the think block itself)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallDelta(EventBase):
     """Arguments of a call are arriving: `index` in this reply, `name` once known, `size` characters so far."""
 
@@ -303,6 +308,7 @@ AgentEvent: TypeAlias = (
     | StepFinished
     | ThinkingDelta
     | TextDelta
+    | TextReclassified
     | ToolCallDelta
     | MessageFinished
     | ToolStarted

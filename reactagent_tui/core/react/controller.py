@@ -1,0 +1,379 @@
+"""The ReAct loop: reason, act, observe, until an answer. One object runs one turn.
+
+A step is: limits, window, request, stream, gates, calls, results. Cancelling closes the connection and the
+tools, keeps what was produced, and closes every call: the next request is always valid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import random
+import time
+from typing import Any
+
+from reactagent_tui.core.errors import ContextOverflowError, ProviderError, StreamCutError
+from reactagent_tui.core.events import (
+    NOTHING_USED,
+    AgentEvent,
+    EndReason,
+    MessageFinished,
+    Notice,
+    RetryScheduled,
+    RunEnded,
+    RunStarted,
+    StepFinished,
+    StepStarted,
+    StopReport,
+    UserMessageAdded,
+)
+from reactagent_tui.core.llm.base import ModelRequest
+from reactagent_tui.core.messages import AssistantMessage, Message, ToolResult, UserMessage
+from reactagent_tui.core.react import observation
+from reactagent_tui.core.react.executor import Executor, StoppedByUser
+from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
+from reactagent_tui.core.react.reply import ReplyStream
+from reactagent_tui.core.react.state import RunResult, RunSetup
+from reactagent_tui.core.sessions.window import repair, select
+
+log = logging.getLogger(__name__)
+
+RETRIES = 3
+RETRY_AFTER_LIMIT = 60.0
+CUT_REPEATS = 2
+OUTPUT_RESERVE = 8192
+EMPTY_NUDGE = "Your last reply held no answer and no tool call. Please give the answer, or call a tool."
+
+
+class _End(Exception):
+    """The loop is over, for this reason."""
+
+    def __init__(self, reason: EndReason, answer: str = "", error: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason: EndReason = reason
+        self.answer = answer
+        self.error = error
+
+
+class ReActController:
+    """Runs one turn. `interrupt`, `pause` and `stop_call` are called from the same loop."""
+
+    def __init__(self, setup: RunSetup) -> None:
+        self.setup = setup
+        self.step = 0
+        self.gate = RepetitionGate(window=setup.loop_window, polling=setup.polling)
+        self._seq = 0
+        self._started = time.monotonic()
+        self._task: asyncio.Task[None] | None = None
+        self._interrupted = False
+        self._pause = False
+        self._reply: ReplyStream | None = None
+        self._denied_stop = False
+        self._cuts = 0
+        self._empty = False
+        self._model_call: str | None = None
+        self.executor = Executor(
+            toolkit=setup.toolkit,
+            permissions=setup.permissions,
+            context=setup.context,
+            emit=self._emit_kind,
+            ask=setup.reporter.ask,
+            keep=self._keep_result,
+            agent="/".join(setup.agent) or None,
+        )
+
+    # -- what the outside may do ------------------------------------------------------------
+
+    async def run(self, prompt: UserMessage | None) -> RunResult:
+        """Run to the end; `prompt` None goes on where a pause or an interrupt left off.
+
+        Emits exactly one RunEnded. Raises only CancelledError, when cancelled from outside, after all is closed.
+        """
+        setup = self.setup
+        self._started = time.monotonic()
+        if prompt is not None:
+            setup.history.append_message(prompt)
+        self._emit(RunStarted, prompt=prompt, model=setup.provider.info.name)
+        end = _End("ERROR")
+        outside: asyncio.CancelledError | None = None
+        self._task = asyncio.create_task(self._loop(), name="react loop")
+        try:
+            if self._interrupted:
+                self._task.cancel()
+            await asyncio.shield(self._task)
+        except _End as reached:
+            end = reached
+        except StoppedByUser:
+            end = _End("INTERRUPTED")
+            self._denied_stop = True
+        except asyncio.CancelledError as error:
+            end = _End("INTERRUPTED")
+            if not self._interrupted:
+                outside = error
+                await _settled(self._task)
+        except ProviderError as error:
+            end = _End("ERROR", error=str(error))
+        except Exception as error:  # noqa: BLE001 - the turn border: a fault ends the turn, not the program
+            log.exception("the run failed")
+            end = _End("ERROR", error=f"{type(error).__name__}: {error}")
+        result = self._result(end)
+        self._close(end, result)
+        if outside is not None:
+            raise outside
+        return result
+
+    def interrupt(self) -> None:
+        """Stop now. Idempotent."""
+        if self._interrupted:
+            return
+        self._interrupted = True
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    def pause(self) -> None:
+        """Stop after the running step."""
+        self._pause = True
+
+    def stop_call(self, call_id: str) -> bool:
+        """Interrupt one tool call; the run goes on."""
+        return self.executor.stop_call(call_id)
+
+    # -- the loop ---------------------------------------------------------------------------
+
+    async def _loop(self) -> None:
+        while True:
+            self._check_limits()
+            self._take_steered()
+            self.step += 1
+            self._emit(StepStarted)
+            message = await self._think()
+            await self._act(message)
+            self._emit(StepFinished)
+            if self._pause:
+                raise _End("PAUSED", message.text)
+
+    async def _act(self, message: AssistantMessage) -> None:
+        """Do what the reply asks for, or end the run with its answer."""
+        if not message.tool_calls:
+            self._answer(message)
+            return
+        self._empty = False
+        if message.stop_reason in ("length", "content_filter", "cut", "error"):
+            self._refuse_cut(message)
+            return
+        self._cuts = 0
+        match self.gate.on_reply(message):
+            case Nudge(text=text):
+                self.executor.refuse(message.tool_calls, text)
+                self._notice("loop.nudged", tool=message.tool_calls[0].name, level="warn")
+            case Stop(reason=reason, detail=detail):
+                self.executor.refuse(message.tool_calls, observation.NOT_RUN)
+                raise _End(reason, message.text, detail)
+            case Go():
+                results = await self.executor.run(message.tool_calls)
+                self.gate.after_step(message, results)
+
+    def _answer(self, message: AssistantMessage) -> None:
+        """A reply without calls ends the run, unless it is empty for the first time or the user steered."""
+        if message.is_empty:
+            if message.stop_reason in ("refusal", "content_filter"):
+                raise _End("REFUSED", error=message.stop_reason)
+            if self._empty:
+                self._notice("run.empty_answer", level="warn")
+                raise _End("ANSWER", "")
+            self._empty = True
+            self._notice("run.empty_nudge", level="info")
+            self._append(UserMessage(EMPTY_NUDGE, origin="nudge"))
+            return
+        if message.stop_reason == "length":
+            self._notice("run.answer_cut", level="warn")
+        if self._take_steered():
+            return
+        raise _End("REFUSED" if message.stop_reason == "refusal" else "ANSWER", message.text)
+
+    def _refuse_cut(self, message: AssistantMessage) -> None:
+        self._cuts += 1
+        why = {"length": "output limit reached"}.get(message.stop_reason, message.stop_reason)
+        self.executor.refuse(message.tool_calls, observation.CUT.format(why=why))
+        if self._cuts > CUT_REPEATS:
+            raise _End(
+                "ERROR",
+                message.text,
+                f"the model's replies are cut off inside a tool call ({why}); "
+                f"raise models.<name>.max_output or ask for smaller steps",
+            )
+
+    # -- the model call ---------------------------------------------------------------------
+
+    async def _think(self) -> AssistantMessage:
+        """One reply of the model, with retries while nothing was shown."""
+        request = self._request()
+        cause = "step"
+        for attempt in range(1, RETRIES + 2):
+            stream = ReplyStream(self.setup, self._emit_kind, step=self.step, cause=cause)
+            self._model_call = stream.call_id
+            self._reply = stream
+            if self.setup.debug is not None:
+                self.setup.debug.request(step=self.step, request=request)
+            try:
+                message = await stream.read(request)
+            except ProviderError as error:
+                if self.setup.debug is not None:
+                    self.setup.debug.response(step=self.step, message=None, exchange=self.setup.provider.last_exchange)
+                delay = self._retry_delay(error, attempt, shown=stream.shown)
+                if delay is None:
+                    self._keep_partial(stream, "error" if not isinstance(error, StreamCutError) else "cut")
+                    raise
+                self._reply = None
+                self._emit(
+                    RetryScheduled,
+                    attempt=attempt,
+                    attempts=RETRIES,
+                    delay=delay,
+                    reason=str(error),
+                    status=error.status,
+                )
+                await asyncio.sleep(delay)
+                cause = "retry"
+                continue
+            self._reply = None
+            message = self.setup.protocol.read(message)
+            self._append(message)
+            self._emit(MessageFinished, message=message)
+            if self.setup.debug is not None:
+                self.setup.debug.response(step=self.step, message=message, exchange=self.setup.provider.last_exchange)
+            return message
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _request(self) -> ModelRequest:
+        setup = self.setup
+        info = setup.provider.info
+        system = setup.system()
+        tools = tuple(setup.toolkit.specs())
+        fixed = setup.estimator.count_fixed(system, tools)
+        budget = info.context_size - fixed - min(info.max_output or OUTPUT_RESERVE, info.context_size // 4)
+        chosen = select(setup.history.messages, budget, setup.estimator.count_message)
+        if chosen.dropped_turns:
+            self._notice("context.turns_left_out", level="warn", n=chosen.dropped_turns)
+        return setup.protocol.request(info, system, repair(chosen.messages, info), tools)
+
+    def _retry_delay(self, error: ProviderError, attempt: int, *, shown: bool) -> float | None:
+        """Seconds to wait before the same call is tried again; None when it must not be."""
+        if shown or not error.retryable or attempt > RETRIES or isinstance(error, ContextOverflowError):
+            return None
+        if error.retry_after is not None:
+            return error.retry_after + random.uniform(0, 0.5) if error.retry_after <= RETRY_AFTER_LIMIT else None
+        return 2.0 ** (attempt - 1) * random.uniform(0.8, 1.3)
+
+    # -- small steps ------------------------------------------------------------------------
+
+    def _check_limits(self) -> None:
+        totals = self.setup.ledger.run_totals(self.setup.run_id)
+        spent = Spent(self.step, time.monotonic() - self._started, totals.usage.total, totals.cost.amount)
+        verdict = check_limits(self.setup.limits, spent)
+        if isinstance(verdict, Stop):
+            raise _End(verdict.reason, error=verdict.detail)
+
+    def _take_steered(self) -> bool:
+        taken = False
+        for message in self.setup.steer():
+            self._append(message)
+            self._emit(UserMessageAdded, message=message)
+            taken = True
+        return taken
+
+    def _append(self, message: Message) -> None:
+        self.setup.history.append_message(message)
+
+    def _keep_result(self, result: ToolResult) -> None:
+        self._append(result)
+        if self.setup.debug is not None:
+            self.setup.debug.tool_result(step=self.step, result=result)
+
+    def _keep_partial(self, stream: ReplyStream, reason: Any) -> bool:
+        """Put what a broken or stopped reply had shown into the history. True when there was any."""
+        message = stream.partial_message()
+        if message is None:
+            return False
+        message = dataclasses.replace(message, stop_reason=reason)
+        self._append(message)
+        self._emit(MessageFinished, message=message)
+        return True
+
+    def _notice(self, key: str, *, level: Any, **params: Any) -> None:
+        self._emit(Notice, key=key, params=params, level=level)
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def _result(self, end: _End) -> RunResult:
+        kept = False
+        if self._reply is not None and end.reason == "INTERRUPTED":
+            kept = self._keep_partial(self._reply, "interrupted")
+            self._reply = None
+        self.executor.close()
+        stop: StopReport | None = None
+        if end.reason == "INTERRUPTED":
+            stop = self.executor.stop_report(text_kept=kept)
+        totals = self.setup.ledger.run_totals(self.setup.run_id)
+        return RunResult(
+            reason=end.reason,
+            answer=end.answer,
+            usage=totals.usage,
+            cost=totals.cost,
+            steps=self.step,
+            seconds=time.monotonic() - self._started,
+            error=end.error,
+            stop=stop,
+            denied=tuple(self.executor.denied),
+            files_created=tuple(sorted(self.executor.created)),
+            files_changed=tuple(sorted(self.executor.changed)),
+        )
+
+    def _close(self, end: _End, result: RunResult) -> None:
+        self.setup.history.append(
+            "event", {"name": "run_ended", "run": self.setup.run_id, "reason": end.reason, "steps": self.step}
+        )
+        self.setup.history.sync()
+        self._emit(
+            RunEnded,
+            reason=result.reason,
+            answer=result.answer,
+            usage=result.usage or NOTHING_USED,
+            cost=result.cost,
+            steps=result.steps,
+            seconds=result.seconds,
+            error=result.error,
+            stop=result.stop,
+            files_created=result.files_created,
+            files_changed=result.files_changed,
+        )
+
+    def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
+        self._emit_kind(kind, values)
+
+    def _emit_kind(self, kind: type[AgentEvent], values: dict[str, Any]) -> None:
+        setup = self.setup
+        self._seq += 1
+        setup.reporter.emit(
+            kind(
+                session_id=setup.session_id,
+                run_id=setup.run_id,
+                parent_run_id=setup.parent_run_id,
+                parent_call_id=setup.parent_call_id,
+                step=self.step,
+                model_call_id=self._model_call,
+                seq=self._seq,
+                **values,
+            )
+        )
+
+
+async def _settled(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait until it is over, however often we are cancelled meanwhile."""
+    task.cancel()
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            continue

@@ -1,0 +1,170 @@
+"""One model call as it streams: deltas become events, the ledger moves, what arrived survives a crash or a stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from reactagent_tui.core.events import (
+    AgentEvent,
+    TextDelta,
+    TextReclassified,
+    ThinkingDelta,
+    ToolCallDelta,
+    UsageUpdated,
+    WaitProgress,
+)
+from reactagent_tui.core.llm.accumulator import Accumulator
+from reactagent_tui.core.llm.base import (
+    ModelRequest,
+    StreamFinish,
+    StreamProgress,
+    StreamReclassify,
+    StreamText,
+    StreamThinking,
+    StreamToolCall,
+    StreamUsage,
+)
+from reactagent_tui.core.llm.tokens import estimate
+from reactagent_tui.core.messages import AssistantMessage
+from reactagent_tui.core.react.state import RunSetup
+
+LIVE_INTERVAL = 0.1
+PARTIAL_INTERVAL = 1.0
+
+
+class ReplyStream:
+    """Reads one reply. After a stop or an error, `partial_message` is what there is of it."""
+
+    def __init__(
+        self, setup: RunSetup, emit: Callable[[type[AgentEvent], dict[str, Any]], None], *, step: int, cause: str
+    ) -> None:
+        self.setup = setup
+        self.emit = emit
+        self.shown = False
+        """Something of this reply reached the user: it may not be retried."""
+        self.call_id = setup.ledger.open_call(
+            step=step, cause=cause, info=setup.provider.info, run_id=setup.run_id, agent=setup.agent
+        )
+        self._accumulator = Accumulator()
+        self._unsaved_text: list[str] = []
+        self._unsaved_thinking: list[str] = []
+        self._uncounted: list[str] = []
+        self._output = 0
+        self._next_live = 0.0
+        self._next_partial = 0.0
+
+    async def read(self, request: ModelRequest) -> AssistantMessage:
+        """The complete reply. Raises ProviderError; the ledger row is closed in every case."""
+        setup = self.setup
+        ledger = setup.ledger
+        ledger.sent(self.call_id, setup.estimator.count_request(request))
+        self._live(final=False)
+        self._next_partial = time.monotonic() + PARTIAL_INTERVAL
+        outcome = "interrupted"
+        try:
+            async for delta in setup.provider.stream(request):
+                self._accumulator.add(delta)
+                match delta:
+                    case StreamText(text=text):
+                        self._text(text)
+                    case StreamThinking(text=text):
+                        self._thinking(text)
+                    case StreamToolCall():
+                        self._call(delta)
+                    case StreamUsage(usage=usage):
+                        ledger.usage(self.call_id, usage)
+                    case StreamProgress(kind=kind, seconds=seconds, share=share):
+                        self.emit(WaitProgress, {"kind": kind, "seconds": seconds, "share": share})
+                    case StreamReclassify():
+                        self.emit(TextReclassified, {})
+                    case StreamFinish():
+                        pass
+                    case _:
+                        assert_never(delta)
+            outcome = "done"
+        except BaseException as error:
+            outcome = "interrupted" if not isinstance(error, Exception) else "failed"
+            raise
+        finally:
+            self._count()
+            ledger.progress(self.call_id, self._output)
+            ledger.close_call(self.call_id, interrupted=outcome == "interrupted", failed=outcome == "failed")
+            row = ledger.row(self.call_id)
+            if outcome == "done":
+                setup.estimator.observe(request, row.usage)
+            self._live(final=True)
+        info = setup.provider.info
+        message = self._accumulator.message(info.provider, info.name)
+        return message
+
+    def partial_message(self) -> AssistantMessage | None:
+        """Text and thinking so far, half-streamed calls dropped; None when there is nothing."""
+        info = self.setup.provider.info
+        message = self._accumulator.message(info.provider, info.name, interrupted=True)
+        return message if message.parts else None
+
+    def _text(self, text: str) -> None:
+        self.shown = True
+        self.emit(TextDelta, {"text": text})
+        self._unsaved_text.append(text)
+        self._uncounted.append(text)
+        self._beat()
+
+    def _thinking(self, text: str) -> None:
+        if not text:
+            return
+        self.shown = True
+        self.emit(ThinkingDelta, {"text": text})
+        self._unsaved_thinking.append(text)
+        self._uncounted.append(text)
+        self._beat()
+
+    def _call(self, delta: StreamToolCall) -> None:
+        self._uncounted.append(delta.arguments)
+        calls = self._accumulator.calls_so_far()
+        if calls:
+            last = calls[-1]
+            self.emit(ToolCallDelta, {"index": len(calls) - 1, "name": last.name, "size": last.size})
+        self._beat()
+
+    def _beat(self) -> None:
+        """Move the live figures and save what arrived, each at its own pace."""
+        now = time.monotonic()
+        if now >= self._next_live:
+            self._next_live = now + LIVE_INTERVAL
+            self._count()
+            self.setup.ledger.progress(self.call_id, self._output)
+            self._live(final=False)
+        if now >= self._next_partial:
+            self._next_partial = now + PARTIAL_INTERVAL
+            self.setup.history.append_partial(
+                self.call_id, "".join(self._unsaved_text), "".join(self._unsaved_thinking)
+            )
+            self._unsaved_text.clear()
+            self._unsaved_thinking.clear()
+
+    def _count(self) -> None:
+        if self._uncounted:
+            self._output += estimate("".join(self._uncounted))
+            self._uncounted.clear()
+
+    def _live(self, *, final: bool) -> None:
+        ledger = self.setup.ledger
+        row = ledger.row(self.call_id)
+        info = self.setup.provider.info
+        self.emit(
+            UsageUpdated,
+            {
+                "call_usage": row.usage,
+                "call_cost": row.cost,
+                "totals": ledger.totals(),
+                "context_used": row.usage.total,
+                "context_size": info.context_size,
+                "context_assumed": info.context_assumed,
+                "tokens_per_second": row.tokens_per_second,
+                "first_token_seconds": row.first_token_seconds,
+                "final": final,
+            },
+        )

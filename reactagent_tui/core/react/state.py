@@ -1,0 +1,109 @@
+"""What a run needs and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.events import EndReason, Money, StopReport
+from reactagent_tui.core.llm.base import ChatProvider, ModelRequest, WireRecord
+from reactagent_tui.core.llm.tokens import TokenEstimator
+from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.react.executor import PermissionRules
+from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.react.native import ActionProtocol, NativeProtocol
+from reactagent_tui.core.reporter import Reporter
+from reactagent_tui.core.tools.base import ToolContext
+from reactagent_tui.core.tools.toolkit import Toolkit
+from reactagent_tui.core.usage import Usage
+
+MakeContext = Callable[[ToolCall, Callable[[str], None]], ToolContext]
+
+
+class History(Protocol):
+    """Where messages live: a session file, or a list in a test or an embedding program."""
+
+    messages: list[Message]
+
+    def append_message(self, message: Message) -> None: ...
+    def append_partial(self, call: str, text: str, thinking: str) -> None: ...
+    def append(self, kind: Any, data: Mapping[str, Any]) -> None: ...
+    def sync(self) -> None: ...
+
+
+@dataclass
+class MemoryHistory:
+    """A history that is kept nowhere."""
+
+    messages: list[Message] = field(default_factory=list[Message])
+
+    def append_message(self, message: Message) -> None:
+        self.messages.append(message)
+
+    def append_partial(self, call: str, text: str, thinking: str) -> None:
+        """Partials serve recovery after a crash; memory has none."""
+
+    def append(self, kind: Any, data: Mapping[str, Any]) -> None:
+        """Nothing to keep."""
+
+    def sync(self) -> None:
+        """Nothing to push."""
+
+
+class StepLog(Protocol):
+    """Receives whole requests, responses and results for `--debug`."""
+
+    def request(self, *, step: int, request: ModelRequest) -> None: ...
+    def response(self, *, step: int, message: AssistantMessage | None, exchange: WireRecord | None) -> None: ...
+    def tool_result(self, *, step: int, result: ToolResult) -> None: ...
+
+
+def no_messages() -> Sequence[UserMessage]:
+    return ()
+
+
+@dataclass
+class RunSetup:
+    """Everything one run works with; made by the runtime, or by hand in fifteen lines."""
+
+    provider: ChatProvider
+    toolkit: Toolkit
+    permissions: PermissionRules
+    history: History
+    ledger: Ledger
+    reporter: Reporter
+    system: Callable[[], str]
+    """The system prompt, made anew for each step; stable bytes within a turn."""
+    context: MakeContext
+    estimator: TokenEstimator
+    session_id: str = ""
+    run_id: str = ""
+    parent_run_id: str | None = None
+    parent_call_id: str | None = None
+    agent: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    loop_window: int = 3
+    polling: frozenset[str] = frozenset()
+    steer: Callable[[], Sequence[UserMessage]] = no_messages
+    """Takes the messages that wait for a step boundary."""
+    protocol: ActionProtocol = field(default_factory=NativeProtocol)
+    debug: StepLog | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended."""
+
+    reason: EndReason
+    answer: str
+    usage: Usage
+    cost: Money
+    steps: int
+    seconds: float
+    error: str | None = None
+    stop: StopReport | None = None
+    denied: tuple[ToolCall, ...] = ()
+    files_created: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
