@@ -150,6 +150,9 @@ class CostTotals:
     session_usage: Usage = NOTHING_USED
     session_cost: Money = NOTHING_SPENT
     calls: int = 0
+    turn_other: tuple[Money, ...] = ()
+    """Amounts in further currencies; they cannot be added up."""
+    session_other: tuple[Money, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,8 @@ class ModelRequest:
 @dataclass(frozen=True, slots=True)
 class StreamText:
     text: str
+    signature: str | None = None
+    """Opaque value that belongs to this very piece (Gemini): the piece becomes a part of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class StreamThinking:
     signature: str | None = None
     redacted: str | None = None
     details: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReclassify:
+    """All text of this reply so far was thinking: its closing tag came without an opening one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,9 @@ class StreamProgress:
     share: float | None = None
 
 
-StreamDelta: TypeAlias = StreamText | StreamThinking | StreamToolCall | StreamUsage | StreamFinish | StreamProgress
+StreamDelta: TypeAlias = (
+    StreamText | StreamThinking | StreamReclassify | StreamToolCall | StreamUsage | StreamFinish | StreamProgress
+)
 
 ReasoningReplay = Literal["tool_turns", "always", "never"]
 
@@ -104,6 +113,8 @@ class WireRules:
     id_pattern: str = r"[A-Za-z0-9_-]{1,40}"
     """A tool-call id must match this whole; others are remapped on both sides."""
     system_role: Literal["system", "developer"] = "system"
+    empty_content: Literal["null", "omit", "empty"] = "null"
+    """Content of an assistant message that has calls and no text: null, no such key (Moonshot), or ""."""
     max_tokens_field: str = "max_tokens"
     usage_in_stream: bool = True
     """Send stream_options.include_usage."""
@@ -142,6 +153,8 @@ class Endpoint:
 
     api_base: str
     api_key: str = ""
+    key_variable: str = ""
+    """Environment variable that the key is read from, named in errors."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     connect_timeout: float = 15.0
     idle_timeout: float = 120.0
@@ -167,7 +180,10 @@ class WireRecord:
 class ChatProvider(Protocol):
     """A model API."""
 
-    info: ModelInfo
+    @property
+    def info(self) -> ModelInfo:
+        """The model this object calls."""
+        ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamDelta]:
         """The reply, piece by piece. Raises only ProviderErrors; cancelling closes the connection at once."""

@@ -13,6 +13,7 @@ import random
 import time
 from typing import Any
 
+from reactagent_tui.core.cost.ledger import Cause
 from reactagent_tui.core.errors import ContextOverflowError, ProviderError, StreamCutError
 from reactagent_tui.core.events import (
     NOTHING_USED,
@@ -114,7 +115,8 @@ class ReActController:
                 await _settled(self._task)
         except ProviderError as error:
             end = _End("ERROR", error=str(error))
-        except Exception as error:  # noqa: BLE001 - the turn border: a fault ends the turn, not the program
+        except Exception as error:
+            # the turn border: a fault ends the turn, not the program
             log.exception("the run failed")
             end = _End("ERROR", error=f"{type(error).__name__}: {error}")
         result = self._result(end)
@@ -146,7 +148,6 @@ class ReActController:
             self._check_limits()
             self._take_steered()
             self.step += 1
-            self._emit(StepStarted)
             message = await self._think()
             await self._act(message)
             self._emit(StepFinished)
@@ -209,15 +210,16 @@ class ReActController:
     async def _think(self) -> AssistantMessage:
         """One reply of the model, with retries while nothing was shown."""
         request = self._request()
-        cause = "step"
+        cause: Cause = "step"
         for attempt in range(1, RETRIES + 2):
-            stream = ReplyStream(self.setup, self._emit_kind, step=self.step, cause=cause)
+            stream = ReplyStream(self.setup, self._emit_kind, request, step=self.step, cause=cause)
             self._model_call = stream.call_id
             self._reply = stream
+            self._emit(StepStarted)
             if self.setup.debug is not None:
                 self.setup.debug.request(step=self.step, request=request)
             try:
-                message = await stream.read(request)
+                message = await stream.read()
             except ProviderError as error:
                 if self.setup.debug is not None:
                     self.setup.debug.response(step=self.step, message=None, exchange=self.setup.provider.last_exchange)
@@ -251,9 +253,9 @@ class ReActController:
         info = setup.provider.info
         system = setup.system()
         tools = tuple(setup.toolkit.specs())
-        fixed = setup.estimator.count_fixed(system, tools)
+        fixed = setup.counter.fixed(system, tools)
         budget = info.context_size - fixed - min(info.max_output or OUTPUT_RESERVE, info.context_size // 4)
-        chosen = select(setup.history.messages, budget, setup.estimator.count_message)
+        chosen = select(setup.history.messages, budget, setup.counter.message)
         if chosen.dropped_turns:
             self._notice("context.turns_left_out", level="warn", n=chosen.dropped_turns)
         return setup.protocol.request(info, system, repair(chosen.messages, info), tools)
@@ -269,8 +271,8 @@ class ReActController:
     # -- small steps ------------------------------------------------------------------------
 
     def _check_limits(self) -> None:
-        totals = self.setup.ledger.run_totals(self.setup.run_id)
-        spent = Spent(self.step, time.monotonic() - self._started, totals.usage.total, totals.cost.amount)
+        totals = self.setup.ledger.totals()
+        spent = Spent(self.step, time.monotonic() - self._started, totals.turn_usage.total, totals.turn_cost.amount)
         verdict = check_limits(self.setup.limits, spent)
         if isinstance(verdict, Stop):
             raise _End(verdict.reason, error=verdict.detail)
@@ -315,12 +317,12 @@ class ReActController:
         stop: StopReport | None = None
         if end.reason == "INTERRUPTED":
             stop = self.executor.stop_report(text_kept=kept)
-        totals = self.setup.ledger.run_totals(self.setup.run_id)
+        totals = self.setup.ledger.totals()
         return RunResult(
             reason=end.reason,
             answer=end.answer,
-            usage=totals.usage,
-            cost=totals.cost,
+            usage=totals.turn_usage,
+            cost=totals.turn_cost,
             steps=self.step,
             seconds=time.monotonic() - self._started,
             error=end.error,

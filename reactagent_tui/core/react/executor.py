@@ -213,7 +213,8 @@ class Executor:
             raise
         except StoppedByUser:
             raise
-        except Exception as error:  # noqa: BLE001 - the tool border: a fault in a tool is an observation, not the end
+        except Exception as error:
+            # the tool border: a fault in a tool is an observation, not the end
             log.exception("tool %s raised", slot.call.name)
             text = observation.RAISED.format(kind=type(error).__name__, text=error)
             self._finish(slot, ToolOutcome(text, is_error=True, summary=type(error).__name__), "failed")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, assert_never
 
+from reactagent_tui.core.cost.ledger import Cause
 from reactagent_tui.core.events import (
     AgentEvent,
     TextDelta,
@@ -38,14 +39,23 @@ class ReplyStream:
     """Reads one reply. After a stop or an error, `partial_message` is what there is of it."""
 
     def __init__(
-        self, setup: RunSetup, emit: Callable[[type[AgentEvent], dict[str, Any]], None], *, step: int, cause: str
+        self,
+        setup: RunSetup,
+        emit: Callable[[type[AgentEvent], dict[str, Any]], None],
+        request: ModelRequest,
+        *,
+        step: int,
+        cause: Cause,
     ) -> None:
         self.setup = setup
         self.emit = emit
         self.shown = False
         """Something of this reply reached the user: it may not be retried."""
+        raw = setup.counter.raw(request)
+        self._request = request
+        self._raw = raw
         self.call_id = setup.ledger.open_call(
-            step=step, cause=cause, info=setup.provider.info, run_id=setup.run_id, agent=setup.agent
+            step, cause, setup.provider.info, setup.counter.estimator.scale(raw), setup.agent
         )
         self._accumulator = Accumulator()
         self._unsaved_text: list[str] = []
@@ -55,16 +65,15 @@ class ReplyStream:
         self._next_live = 0.0
         self._next_partial = 0.0
 
-    async def read(self, request: ModelRequest) -> AssistantMessage:
+    async def read(self) -> AssistantMessage:
         """The complete reply. Raises ProviderError; the ledger row is closed in every case."""
         setup = self.setup
         ledger = setup.ledger
-        ledger.sent(self.call_id, setup.estimator.count_request(request))
         self._live(final=False)
         self._next_partial = time.monotonic() + PARTIAL_INTERVAL
         outcome = "interrupted"
         try:
-            async for delta in setup.provider.stream(request):
+            async for delta in setup.provider.stream(self._request):
                 self._accumulator.add(delta)
                 match delta:
                     case StreamText(text=text):
@@ -91,9 +100,9 @@ class ReplyStream:
             self._count()
             ledger.progress(self.call_id, self._output)
             ledger.close_call(self.call_id, interrupted=outcome == "interrupted", failed=outcome == "failed")
-            row = ledger.row(self.call_id)
-            if outcome == "done":
-                setup.estimator.observe(request, row.usage)
+            reported = self._accumulator.usage
+            if outcome == "done" and reported is not None:
+                setup.counter.learn(self._raw, reported.prompt)
             self._live(final=True)
         info = setup.provider.info
         message = self._accumulator.message(info.provider, info.name)
@@ -152,19 +161,19 @@ class ReplyStream:
 
     def _live(self, *, final: bool) -> None:
         ledger = self.setup.ledger
-        row = ledger.row(self.call_id)
+        now = ledger.figures(self.call_id)
         info = self.setup.provider.info
         self.emit(
             UsageUpdated,
             {
-                "call_usage": row.usage,
-                "call_cost": row.cost,
+                "call_usage": now.usage,
+                "call_cost": now.cost,
                 "totals": ledger.totals(),
-                "context_used": row.usage.total,
+                "context_used": now.usage.total,
                 "context_size": info.context_size,
                 "context_assumed": info.context_assumed,
-                "tokens_per_second": row.tokens_per_second,
-                "first_token_seconds": row.first_token_seconds,
+                "tokens_per_second": now.tokens_per_second,
+                "first_token_seconds": now.first_token_seconds,
                 "final": final,
             },
         )

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import EndReason, Money, StopReport
 from reactagent_tui.core.llm.base import ChatProvider, ModelRequest, WireRecord
-from reactagent_tui.core.llm.tokens import TokenEstimator
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.executor import PermissionRules
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.native import ActionProtocol, NativeProtocol
@@ -25,8 +25,8 @@ MakeContext = Callable[[ToolCall, Callable[[str], None]], ToolContext]
 class History(Protocol):
     """Where messages live: a session file, or a list in a test or an embedding program."""
 
-    messages: list[Message]
-
+    @property
+    def messages(self) -> list[Message]: ...
     def append_message(self, message: Message) -> None: ...
     def append_partial(self, call: str, text: str, thinking: str) -> None: ...
     def append(self, kind: Any, data: Mapping[str, Any]) -> None: ...
@@ -77,13 +77,13 @@ class RunSetup:
     system: Callable[[], str]
     """The system prompt, made anew for each step; stable bytes within a turn."""
     context: MakeContext
-    estimator: TokenEstimator
+    counter: WindowCounter = field(default_factory=WindowCounter)
     session_id: str = ""
     run_id: str = ""
     parent_run_id: str | None = None
     parent_call_id: str | None = None
     agent: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     loop_window: int = 3
     polling: frozenset[str] = frozenset()
     steer: Callable[[], Sequence[UserMessage]] = no_messages

@@ -22,6 +22,10 @@ class FilesSeen:
         """The model has seen these bytes (or wrote them)."""
         self._digests[path] = digest(data)
 
+    def remember_digest(self, path: Path, known: str) -> None:
+        """`remember` for a file that was hashed as it streamed by (with `digest`'s hash)."""
+        self._digests[path] = known
+
     def forget(self, path: Path) -> None:
         self._digests.pop(path, None)
 

@@ -1,0 +1,208 @@
+"""The commands every front end has: skills, model, mode, cost, sessions, config, debug."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
+from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, TextBlock
+from reactagent_tui.core.errors import ReactAgentError
+from reactagent_tui.core.llm.base import WireRecord
+from reactagent_tui.core.safety.permissions import MODES, Mode
+from reactagent_tui.core.skills.loader import weight
+from reactagent_tui.core.usage import Usage
+
+SESSIONS_SHOWN = 20
+
+
+def basic_commands() -> CommandRegistry:
+    """A registry with the commands of this module."""
+    return CommandRegistry(
+        [
+            Command("help", show_help),
+            Command("skills", show_skills),
+            Command("model", change_model, "[name]"),
+            Command("mode", change_mode, "[ask|edits|plan|auto]"),
+            Command("cost", show_cost),
+            Command("sessions", show_sessions),
+            Command("resume", resume, "[id|text]", headless=False),
+            Command("new", start_new, headless=False),
+            Command("rename", rename, "title", headless=False),
+            Command("config", show_config),
+            Command("debug", show_debug),
+        ]
+    )
+
+
+def show_help(host: Host, _arguments: str) -> CommandResult:
+    """Every command with its purpose, then the skills."""
+    t = host.t
+    rows = [(f"/{c.name} {c.usage}".strip(), t(f"command.{c.name}")) for c in basic_commands().all()]
+    rows += [(f"/{skill.name}", skill.summary) for skill in host.skills.all()]
+    return CommandResult((TableBlock((t("help.command"), t("help.purpose")), tuple(rows)),))
+
+
+def show_skills(host: Host, _arguments: str) -> CommandResult:
+    """The skills with their token weight, then what could not be read and why."""
+    t = host.t
+    rows = [
+        (f"/{s.name}", s.source, f"{weight(s).listed}", f"{weight(s).viewed}", s.summary) for s in host.skills.all()
+    ]
+    columns = (t("skills.name"), t("skills.source"), t("skills.listed"), t("skills.viewed"), t("skills.when"))
+    blocks: list[DisplayBlock] = []
+    if rows:
+        blocks.append(TableBlock(columns, tuple(rows), "llrrl"))
+    else:
+        blocks.append(TextBlock(t("skills.none"), "dim"))
+    for problem in host.skills.problems():
+        place = f"{problem.path}:{problem.line}" if problem.line else str(problem.path)
+        reason = t(f"skills.problem.{problem.key}", **problem.params) if problem.key else problem.reason
+        tone = "warn" if problem.severity == "warning" else "error"
+        blocks.append(TextBlock(f"{t('skills.' + problem.severity)}: {place}: {reason}", tone))
+    return CommandResult(tuple(blocks))
+
+
+def change_model(host: Host, arguments: str) -> CommandResult:
+    """Without a name: what there is. With one: switch."""
+    t = host.t
+    if not arguments:
+        now = host.model
+        rows = [
+            (
+                "●" if (m.provider, m.model) == (now.provider, now.name) else "",
+                m.name,
+                ("~" if m.context_assumed else "") + f"{m.context_size:,}",
+                m.problem or "",
+            )
+            for m in host.models()
+        ]
+        return CommandResult((TableBlock(("", t("model.name"), t("model.window"), ""), tuple(rows), "llrl"),))
+    try:
+        info = host.set_model(arguments).info
+    except ReactAgentError as error:
+        return CommandResult((TextBlock(str(error), "error"),), level="error")
+    return CommandResult((TextBlock(t("model.now", model=f"{info.provider}/{info.name}"), "ok"),))
+
+
+def change_mode(host: Host, arguments: str) -> CommandResult:
+    """Without a name: the modes. With one: switch."""
+    t = host.t
+    wanted = arguments.strip().lower()
+    if not wanted:
+        rows = [("●" if mode == host.mode else "", mode, t(f"mode.{mode}")) for mode in MODES]
+        return CommandResult((TableBlock(("", t("mode.name"), t("mode.meaning")), tuple(rows)),))
+    mode: Mode | None = next((m for m in MODES if m == wanted), None)
+    if mode is None:
+        return CommandResult(
+            (TextBlock(t("mode.unknown", name=wanted, modes=", ".join(MODES)), "error"),), level="error"
+        )
+    host.set_mode(mode)
+    return CommandResult((TextBlock(t("mode.now", mode=mode), "ok"),))
+
+
+def show_cost(host: Host, _arguments: str) -> CommandResult:
+    """The ledger: a row per model call, then the totals."""
+    t = host.t
+    rows = [
+        (
+            str(n),
+            row.cause,
+            f"{row.provider}/{row.model}",
+            *_usage_cells(row.usage),
+            _amount(row.cost.amount),
+            t(f"cost.state.{row.cost.state}"),
+        )
+        for n, row in enumerate(host.ledger.rows, 1)
+    ]
+    if not rows:
+        return CommandResult((TextBlock(t("cost.none"), "dim"),))
+    totals = host.ledger.totals()
+    total = totals.session_cost
+    rows.append(
+        (
+            "",
+            t("cost.total"),
+            "",
+            *_usage_cells(totals.session_usage),
+            _amount(total.amount),
+            t(f"cost.state.{total.state}"),
+        )
+    )
+    columns = tuple(t(f"cost.{name}") for name in ("call", "cause", "model", "in", "cached", "out", "money", "state"))
+    return CommandResult((TableBlock(columns, tuple(rows), "rllrrrrl"),))
+
+
+def show_sessions(host: Host, _arguments: str) -> CommandResult:
+    """The sessions of this folder, newest first."""
+    t = host.t
+    listed = host.sessions()[:SESSIONS_SHOWN]
+    if not listed:
+        return CommandResult((TextBlock(t("sessions.none"), "dim"),))
+    rows = tuple((s.header.id, s.header.created.replace("T", " ").rstrip("Z"), s.header.title) for s in listed)
+    return CommandResult((TableBlock((t("sessions.id"), t("sessions.started"), t("sessions.title")), rows),))
+
+
+async def resume(host: Host, arguments: str) -> CommandResult:
+    """Open an earlier session."""
+    if not arguments:
+        return show_sessions(host, "")
+    try:
+        await host.resume_session(arguments)
+    except ReactAgentError as error:
+        return CommandResult((TextBlock(str(error), "error"),), level="error")
+    return CommandResult()
+
+
+async def start_new(host: Host, _arguments: str) -> CommandResult:
+    """A new session in the same folder; the old one stays on disk."""
+    await host.new_session()
+    return CommandResult()
+
+
+def rename(host: Host, arguments: str) -> CommandResult:
+    """Give the session a title."""
+    if not arguments:
+        return CommandResult((TextBlock(host.t("rename.usage"), "error"),), level="error")
+    host.set_title(arguments)
+    return CommandResult((TextBlock(host.t("rename.done", title=arguments), "ok"),))
+
+
+def show_config(host: Host, _arguments: str) -> CommandResult:
+    """The effective configuration with where each value came from; keys masked."""
+    t = host.t
+    rows = tuple(line for line in host.config_lines() if line[2] != "default")
+    if not rows:
+        return CommandResult((TextBlock(t("config.all_default"), "dim"),))
+    return CommandResult((TableBlock((t("config.key"), t("config.value"), t("config.origin")), rows),))
+
+
+def show_debug(host: Host, _arguments: str) -> CommandResult:
+    """The last request and response exactly as sent, redacted, and the request as a curl command."""
+    exchange = host.last_exchange
+    if exchange is None:
+        return CommandResult((TextBlock(host.t("debug.none"), "dim"),))
+    body = json.dumps(exchange.request, ensure_ascii=False, indent=1)
+    blocks: tuple[DisplayBlock, ...] = (
+        TextBlock(f"POST {exchange.url} → {exchange.status}", "bold"),
+        CodeBlock(body, "json"),
+        TextBlock(host.t("debug.response"), "bold"),
+        CodeBlock(exchange.response, ""),
+        TextBlock("curl", "bold"),
+        CodeBlock(_curl(exchange), "bash"),
+    )
+    return CommandResult(blocks)
+
+
+def _curl(exchange: WireRecord) -> str:
+    headers = " ".join(f"-H {shlex.quote(f'{name}: {value}')}" for name, value in exchange.headers.items())
+    body = shlex.quote(json.dumps(exchange.request, ensure_ascii=False))
+    return f"curl -N {shlex.quote(exchange.url)} {headers} -d {body}"
+
+
+def _usage_cells(usage: Usage) -> tuple[str, str, str]:
+    return (f"{usage.prompt:,}", f"{usage.cache_read:,}", f"{usage.output:,}")
+
+
+def _amount(amount: object) -> str:
+    return "—" if amount is None else f"${amount:.4f}"

@@ -1,0 +1,116 @@
+"""A command's view of one live session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
+
+from reactagent_tui.core.commands.registry import Translate
+from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
+from reactagent_tui.core.llm.registry import ModelChoice
+from reactagent_tui.core.messages import Message
+from reactagent_tui.core.safety.permissions import Mode
+from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
+from reactagent_tui.core.skills.loader import SkillLibrary
+
+
+class SessionLike(Protocol):
+    """The part of a live session that commands use."""
+
+    file: SessionFile
+    workdir: Path
+    provider: ChatProvider
+    ledger: Ledger
+
+    @property
+    def mode(self) -> Mode: ...
+    def set_mode(self, mode: Mode) -> None: ...
+    def set_provider(self, provider: ChatProvider) -> None: ...
+    def set_title(self, title: str) -> None: ...
+
+
+class RuntimeLike(Protocol):
+    """The part of the runtime that commands use."""
+
+    @property
+    def store(self) -> SessionStore: ...
+    def provider(self, name: str | None = None) -> ChatProvider: ...
+    def models(self) -> list[ModelChoice]: ...
+    def skills(self, workdir: Path) -> SkillLibrary: ...
+    def config_lines(self) -> list[tuple[str, str, str]]: ...
+
+
+async def _cannot_switch(_wanted: str | None) -> None:
+    """Without a screen there is one session: `-r` chooses it."""
+
+
+class SessionHost:
+    """Implements `Host` for commands. `switch(None)` opens a new session, `switch(text)` resumes one."""
+
+    def __init__(
+        self,
+        runtime: RuntimeLike,
+        session: SessionLike,
+        t: Translate,
+        switch: Callable[[str | None], Awaitable[None]] = _cannot_switch,
+    ) -> None:
+        self.runtime = runtime
+        self.session = session
+        self.t = t
+        self._switch = switch
+
+    @property
+    def workdir(self) -> Path:
+        return self.session.workdir
+
+    @property
+    def messages(self) -> list[Message]:
+        return self.session.file.messages
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.session.ledger
+
+    @property
+    def mode(self) -> Mode:
+        return self.session.mode
+
+    @property
+    def model(self) -> ModelInfo:
+        return self.session.provider.info
+
+    @property
+    def skills(self) -> SkillLibrary:
+        return self.runtime.skills(self.session.workdir)
+
+    @property
+    def last_exchange(self) -> WireRecord | None:
+        return self.session.provider.last_exchange
+
+    def models(self) -> list[ModelChoice]:
+        return self.runtime.models()
+
+    def sessions(self) -> list[SessionSummary]:
+        return self.runtime.store.list(self.session.workdir)
+
+    def set_mode(self, mode: Mode) -> None:
+        self.session.set_mode(mode)
+
+    def set_model(self, name: str) -> ChatProvider:
+        provider = self.runtime.provider(name)
+        self.session.set_provider(provider)
+        return provider
+
+    def set_title(self, title: str) -> None:
+        self.session.set_title(title)
+
+    def config_lines(self) -> list[tuple[str, str, str]]:
+        return self.runtime.config_lines()
+
+    async def new_session(self) -> None:
+        await self._switch(None)
+
+    async def resume_session(self, wanted: str) -> None:
+        await self._switch(wanted)

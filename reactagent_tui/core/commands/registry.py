@@ -1,0 +1,127 @@
+"""Slash commands that need no screen. Each returns display blocks; the front end decides how to show them."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
+from reactagent_tui.core.llm.registry import ModelChoice
+from reactagent_tui.core.messages import Message, UserMessage
+from reactagent_tui.core.safety.permissions import Mode
+from reactagent_tui.core.sessions.store import SessionSummary
+from reactagent_tui.core.skills.loader import SkillLibrary
+
+Translate: TypeAlias = Callable[..., str]
+
+
+class Host(Protocol):
+    """What a command may use of the session it runs in and of the program around it."""
+
+    t: Translate
+
+    @property
+    def workdir(self) -> Path: ...
+    @property
+    def messages(self) -> list[Message]: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def model(self) -> ModelInfo: ...
+    @property
+    def skills(self) -> SkillLibrary: ...
+    @property
+    def last_exchange(self) -> WireRecord | None: ...
+    def models(self) -> list[ModelChoice]: ...
+    def sessions(self) -> list[SessionSummary]: ...
+    def set_mode(self, mode: Mode) -> None: ...
+    def set_model(self, name: str) -> ChatProvider: ...
+    def set_title(self, title: str) -> None: ...
+    def config_lines(self) -> list[tuple[str, str, str]]: ...
+    async def new_session(self) -> None: ...
+    async def resume_session(self, wanted: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What a command gives back: blocks to show, and perhaps a message that starts a turn."""
+
+    blocks: tuple[DisplayBlock, ...] = ()
+    submit: UserMessage | None = None
+    level: Literal["info", "error"] = "info"
+
+
+Run: TypeAlias = Callable[[Host, str], CommandResult | Awaitable[CommandResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One slash command. Its summary is the locale text `command.<name>`."""
+
+    name: str
+    run: Run
+    usage: str = ""
+    """Arguments, for the list: `[name]`."""
+    headless: bool = True
+    """Makes sense with `-p`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """No such command; `nearest` is the closest name."""
+
+    name: str
+    nearest: str | None
+
+
+class CommandRegistry:
+    """All commands of a front end. Skills answer to their names as well."""
+
+    def __init__(self, commands: Iterable[Command]) -> None:
+        self._commands = {command.name: command for command in commands}
+
+    def all(self) -> tuple[Command, ...]:
+        return tuple(self._commands[name] for name in sorted(self._commands))
+
+    def find(self, name: str) -> Command | None:
+        return self._commands.get(name.lower())
+
+    def nearest(self, name: str, skills: Iterable[str] = ()) -> Unknown:
+        known = [*self._commands, *skills]
+        close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+        return Unknown(name, close[0] if close else None)
+
+
+def split_command(text: str) -> tuple[str, str] | None:
+    """(`name`, `arguments`) of `/name arguments`, or None when the text is no command (a path, a comment)."""
+    if not text.startswith("/") or text.startswith("//"):
+        return None
+    name, _, arguments = text[1:].partition(" ")
+    if "\n" in name:
+        name, _, rest = name.partition("\n")
+        arguments = f"{rest}\n{arguments}" if arguments else rest
+    if not name or "/" in name or not name.replace("-", "").replace("_", "").replace(":", "").isalnum():
+        return None
+    return name, arguments.strip()
+
+
+async def execute(registry: CommandRegistry, host: Host, name: str, arguments: str) -> CommandResult | Unknown:
+    """Run a command or expand a skill. Commands beat skills of the same name."""
+    from reactagent_tui.core.skills.expand import expand_skill_command
+
+    command = registry.find(name)
+    if command is not None:
+        result = command.run(host, arguments)
+        return await result if inspect.isawaitable(result) else result
+    skill = host.skills.get(name)
+    if skill is not None:
+        return CommandResult(submit=expand_skill_command(skill, arguments))
+    return registry.nearest(name, (skill.name for skill in host.skills.all()))

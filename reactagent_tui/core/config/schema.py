@@ -1,0 +1,179 @@
+"""What a user may set: every key, its kind and its default. Nothing here reads files or the environment."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Tokens = Annotated[int, Field(gt=0)]
+PerMillion = Annotated[Decimal, Field(ge=0)]
+ClockTime = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+Protocol = Literal["auto", "native", "text", "json"]
+Thinking = Literal[True, False, "low", "medium", "high", "max"]
+
+
+class Section(BaseModel):
+    """A group of keys; one it does not know is an error, never ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_under_it(cls, value: object) -> object:
+        """`limits:` with nothing under it is an empty section."""
+        return {} if value is None else value
+
+
+class Timeouts(Section):
+    """Seconds to wait for a provider; there is no limit on a whole reply."""
+
+    connect: Seconds = 15.0
+    idle: Seconds = 120.0
+    """Without any byte."""
+    content: Seconds = 300.0
+    """Without content, once content began."""
+    first_content: Seconds = 600.0
+    """Before the first content, while the server says that it is alive."""
+
+
+class ProviderEntry(Section):
+    """A model API under a name of the user's own."""
+
+    preset: str | None = None
+    api: str | None = None
+    api_base: str | None = None
+    api_key: SecretStr | None = None
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    timeouts: Timeouts = Timeouts()
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """Body keys for every request, sent as they are."""
+    local: bool | None = None
+    """Costs nothing. None: known from the preset or the address."""
+
+
+class Rates(Section):
+    """Prices per million tokens (or per `per` tokens); what is not given follows from input and output."""
+
+    input: PerMillion
+    output: PerMillion
+    cache_read: PerMillion | None = None
+    cache_write: PerMillion | None = None
+    cache_write_1h: PerMillion | None = None
+    reasoning: PerMillion | None = None
+
+
+class RateWindow(Rates):
+    """Prices for a part of the day, UTC; `end` before `start` runs over midnight."""
+
+    start: ClockTime
+    end: ClockTime
+
+
+class PriceEntry(Rates):
+    """What a model costs."""
+
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "USD"
+    per: Annotated[Decimal, Field(gt=0)] = Decimal(1_000_000)
+    windows: tuple[RateWindow, ...] = ()
+
+
+class ModelEntry(Section):
+    """A model under a name of the user's own."""
+
+    provider: str | None = None
+    id: str | None = None
+    """Name on the wire; None: the entry's own name."""
+    context_window: Tokens | None = None
+    max_output: Tokens | None = None
+    protocol: Protocol | None = None
+    price: PriceEntry | None = None
+    thinking: Thinking | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+
+class PermissionSettings(Section):
+    """What may run without a question; rules are checked deny, ask, allow."""
+
+    mode: Literal["ask", "edits", "plan", "auto"] = "ask"
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    additional_directories: tuple[str, ...] = ()
+
+
+class Limits(Section):
+    """Where a run stops by itself."""
+
+    max_steps: Annotated[int, Field(gt=0)] = 10_000
+    timeout: Seconds | None = None
+    max_tokens: Tokens | None = None
+    max_usd: Annotated[Decimal, Field(gt=0)] | None = None
+    loop_window: Annotated[int, Field(ge=2, le=100)] = 3
+    """Equal steps in a row that count as a loop."""
+
+
+class ToolSettings(Section):
+    """Defaults of the built-in tools."""
+
+    shell_timeout: Annotated[float, Field(ge=1, le=600)] = 10.0
+    """Seconds, when the model names none."""
+
+
+class SkillSettings(Section):
+    """Where skills are found besides the usual folders, and which to leave out."""
+
+    directories: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+
+class UiSettings(Section):
+    """The screen."""
+
+    theme: str = "auto"
+    language: Literal["auto", "en", "zh"] = "auto"
+    density: Literal["comfortable", "compact"] = "comfortable"
+    keymap: Literal["default", "emacs", "vim"] = "default"
+    keys: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    """Action to key or keys; they replace the preset's."""
+    esc_delay_ms: Annotated[int, Field(ge=1, le=500)] | None = None
+    """Wait after a lone ESC byte. None: 8 on a local terminal, 25 over SSH."""
+    reduced_motion: bool = False
+    notifications: Literal["auto", "bell", "off"] = "auto"
+    sidebar: Literal["auto", "shown", "hidden"] = "auto"
+
+
+class LogSettings(Section):
+    """The log file in the state folder."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    max_bytes: Annotated[int, Field(ge=10_000)] = 5_000_000
+    backups: Annotated[int, Field(ge=0, le=100)] = 3
+
+
+class Config(Section):
+    """The whole configuration. The first keys are the simple form: one provider, one model."""
+
+    api_key: SecretStr | None = None
+    api_base: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    api: str | None = None
+    protocol: Protocol = "auto"
+    providers: dict[str, ProviderEntry] = Field(default_factory=dict)
+    models: dict[str, ModelEntry] = Field(default_factory=dict)
+    permissions: PermissionSettings = PermissionSettings()
+    limits: Limits = Limits()
+    pricing: dict[str, PriceEntry] = Field(default_factory=dict)
+    """Glob over `model` or `provider/model` to price; the longest match wins."""
+    tools: ToolSettings = ToolSettings()
+    skills: SkillSettings = SkillSettings()
+    ui: UiSettings = UiSettings()
+    logging: LogSettings = LogSettings()
+
+    @field_validator("providers", "models", "pricing", mode="before")
+    @classmethod
+    def _no_entries(cls, value: object) -> object:
+        return {} if value is None else value

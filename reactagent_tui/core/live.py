@@ -1,0 +1,411 @@
+"""A session that is open: its history on disk, its rules, its queue, and the run that may be going.
+
+One process holds many; each has its own working directory and run. Single-threaded: every method is called in
+the agent's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.events import (
+    AgentEvent,
+    CostTotals,
+    ModeChanged,
+    ModelChanged,
+    Notice,
+    QueueChanged,
+    QueuedMessage,
+    RunEnded,
+    SessionChanged,
+    TitleChanged,
+)
+from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.messages import Message, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.react.controller import ReActController
+from reactagent_tui.core.react.counting import WindowCounter
+from reactagent_tui.core.react.debug import DebugSteps
+from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.react.observation import INTERRUPTED
+from reactagent_tui.core.react.state import RunResult, RunSetup
+from reactagent_tui.core.reporter import Answer, Question, Reporter
+from reactagent_tui.core.safety.files_seen import FilesSeen
+from reactagent_tui.core.safety.permissions import Mode, Permissions
+from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.sessions.store import SessionFile
+from reactagent_tui.core.tools.base import ToolContext
+from reactagent_tui.core.tools.toolkit import Toolkit
+
+log = logging.getLogger(__name__)
+TITLE_LENGTH = 60
+QueueKind = Literal["steer", "follow_up"]
+
+
+@dataclass
+class _Guard:
+    """The only way a run reaches history, ledger and screen. Closed, it lets nothing of that run through."""
+
+    session: LiveSession
+    open: bool = True
+
+    @property
+    def messages(self) -> list[Message]:
+        return self.session.file.messages
+
+    def append_message(self, message: Message) -> None:
+        if self.open:
+            self.session.file.append_message(message)
+
+    def append_partial(self, call: str, text: str, thinking: str) -> None:
+        if self.open:
+            self.session.file.append_partial(call, text, thinking)
+
+    def append(self, kind: Any, data: Mapping[str, Any]) -> None:
+        if self.open:
+            self.session.file.append(kind, data)
+
+    def sync(self) -> None:
+        if self.open:
+            self.session.file.sync()
+
+    def emit(self, event: AgentEvent) -> None:
+        if self.open:
+            self.session.reporter.emit(event)
+
+    async def ask(self, question: Question) -> Answer:
+        if not self.open:
+            return Answer("deny")
+        return await self.session.reporter.ask(question)
+
+
+@dataclass
+class LiveSession:
+    """One open session. Made by `Runtime.open_session`."""
+
+    file: SessionFile
+    workdir: Path
+    reporter: Reporter
+    provider: ChatProvider
+    toolkit: Toolkit
+    permissions: Permissions
+    ledger: Ledger
+    system: Callable[[LiveSession], str]
+    limits: Limits = field(default_factory=Limits)
+    loop_window: int = 3
+    polling: frozenset[str] = frozenset()
+    debug: DebugSteps | None = None
+    tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
+    files_seen: FilesSeen = field(default_factory=FilesSeen)
+    counter: WindowCounter = field(default_factory=WindowCounter)
+    last_result: RunResult | None = None
+    _queue: list[QueuedMessage] = field(default_factory=list[QueuedMessage])
+    _controller: ReActController | None = None
+    _task: asyncio.Task[None] | None = None
+    _guard: _Guard | None = None
+    _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
+
+    # -- state ------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self.file.id
+
+    @property
+    def is_running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    @property
+    def mode(self) -> Mode:
+        return self.permissions.mode
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.permissions.workspace_roots)
+
+    @property
+    def queue(self) -> tuple[QueuedMessage, ...]:
+        return tuple(self._queue)
+
+    def totals(self) -> CostTotals:
+        return self.ledger.totals()
+
+    # -- the user speaks --------------------------------------------------------------------
+
+    def submit(self, message: UserMessage, kind: QueueKind = "steer") -> None:
+        """Start a turn, or join the queue of the one that runs. A queue that was held goes first."""
+        if self.is_running or self._queue:
+            self._enqueue(message, kind)
+            if not self.is_running:
+                self.send_queue()
+            return
+        self._start(message)
+
+    async def run(self, message: UserMessage | None) -> RunResult:
+        """Run one turn and wait for its end; for headless use and for programs that embed the core."""
+        self._start(message)
+        future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
+        self._waiters.append(future)
+        return await future
+
+    def send_queue(self) -> None:
+        """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
+        if self.is_running or not self._queue:
+            return
+        first = self._queue.pop(0)
+        self._queue_changed()
+        self._start(self._queued_as_message(first))
+
+    def resume(self) -> None:
+        """Go on where a pause or a stop left off."""
+        if not self.is_running and self.file.messages:
+            self._start(None)
+
+    def interrupt(self) -> None:
+        """Stop now. The queue is kept."""
+        if self._controller is not None:
+            self._controller.interrupt()
+
+    def pause(self) -> None:
+        """Stop after the running step."""
+        if self._controller is not None:
+            self._controller.pause()
+
+    def stop_call(self, call_id: str) -> bool:
+        """Interrupt one tool call."""
+        return self._controller is not None and self._controller.stop_call(call_id)
+
+    def allow_repeats(self, times: int) -> None:
+        """Let the same step pass `times` times more."""
+        if self._controller is not None:
+            self._controller.gate.allow(times)
+
+    def take_back(self, message_id: str | None = None) -> QueuedMessage | None:
+        """Remove a queued message (the newest when no id is given) and hand it back."""
+        for index in range(len(self._queue) - 1, -1, -1):
+            if message_id in (None, self._queue[index].id):
+                taken = self._queue.pop(index)
+                self._queue_changed()
+                return taken
+        return None
+
+    # -- settings ---------------------------------------------------------------------------
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change what may run without a question; holds from the next call on."""
+        self.permissions.mode = mode
+        self.file.append("event", {"name": "mode", "mode": mode})
+        self._emit(ModeChanged, mode=mode)
+
+    def set_provider(self, provider: ChatProvider) -> None:
+        """Another model from the next step on. What was spent keeps its price."""
+        self.provider = provider
+        self.counter = WindowCounter()
+        info = provider.info
+        self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
+        self._emit(
+            ModelChanged,
+            provider=info.provider,
+            model=info.name,
+            context_size=info.context_size,
+            context_assumed=info.context_assumed,
+        )
+
+    def set_title(self, title: str) -> None:
+        title = " ".join(title.split())[:200]
+        self.file.set_title(title)
+        self._emit(TitleChanged, title=title)
+
+    def announce(self) -> None:
+        """Tell the front end everything about this session: it shows another one now."""
+        info = self.provider.info
+        self._emit(
+            SessionChanged,
+            title=self.file.header.title,
+            workdir=str(self.workdir),
+            messages=tuple(self.file.messages),
+            model=info.name,
+            mode=self.mode,
+            totals=self.totals(),
+        )
+        self._emit(
+            ModelChanged,
+            provider=info.provider,
+            model=info.name,
+            context_size=info.context_size,
+            context_assumed=info.context_assumed,
+        )
+        self._queue_changed()
+
+    # -- ending -----------------------------------------------------------------------------
+
+    async def settle(self, seconds: float = 2.0) -> bool:
+        """Wait until no run goes; False when it did not end in time."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait([self._task], timeout=seconds)
+        return not self.is_running
+
+    def abandon(self) -> None:
+        """The watchdog: a run that does not stop is cut off. Nothing it still does reaches this session."""
+        if self._guard is None or not self.is_running:
+            return
+        self._guard.open = False
+        controller, self._controller = self._controller, None
+        self._task = None
+        self._close_open_calls()
+        self.ledger.close_all()
+        log.warning("a run did not stop within two seconds and was abandoned")
+        totals = self.ledger.totals()
+        self.file.append("event", {"name": "run_ended", "reason": "INTERRUPTED", "abandoned": True})
+        self._emit(
+            RunEnded,
+            run_id=controller.setup.run_id if controller is not None else "",
+            reason="INTERRUPTED",
+            answer="",
+            usage=totals.turn_usage,
+            cost=totals.turn_cost,
+            steps=controller.step if controller is not None else 0,
+            seconds=0.0,
+            error="abandoned",
+        )
+
+    async def close(self) -> None:
+        """Stop the run and close the file."""
+        self.interrupt()
+        if not await self.settle():
+            self.abandon()
+        self.file.close()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _start(self, prompt: UserMessage | None) -> None:
+        if self.is_running:
+            raise RuntimeError("a run is already going in this session")
+        if prompt is not None and not self.file.header.title:
+            self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
+        guard = self._guard = _Guard(self)
+        turn = self.ledger.begin_turn()
+        if self.debug is not None:
+            self.debug.turn = turn
+        setup = RunSetup(
+            provider=_Current(self),
+            toolkit=self.toolkit,
+            permissions=self.permissions,
+            history=guard,
+            ledger=self.ledger,
+            reporter=guard,
+            system=lambda: self.system(self),
+            context=self._context,
+            counter=self.counter,
+            session_id=self.id,
+            run_id=secrets.token_hex(6),
+            limits=self.limits,
+            loop_window=self.loop_window,
+            polling=self.polling,
+            steer=self._take_steered,
+            debug=self.debug,
+        )
+        controller = self._controller = ReActController(setup)
+        self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
+
+    async def _run(self, controller: ReActController, guard: _Guard, prompt: UserMessage | None) -> None:
+        result = await controller.run(prompt)
+        if not guard.open:
+            return
+        self.last_result = result
+        self._controller = None
+        self._task = None
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(result)
+        if result.reason == "ANSWER" and self._queue:
+            self.send_queue()
+
+    def _context(self, call: ToolCall, output: Callable[[str], None]) -> ToolContext:
+        guard = self._guard
+        assert guard is not None
+        return ToolContext(
+            session_id=self.id,
+            run_id=self._controller.setup.run_id if self._controller is not None else "",
+            call_id=call.id,
+            workdir=self.workdir,
+            workspace=self.workspace,
+            files_seen=self.files_seen,
+            output=output,
+            ask=guard.ask,
+            log_dir=self.file.folder / "output",
+            plan_mode=self.mode == "plan",
+            env=self.tool_env,
+        )
+
+    def _take_steered(self) -> Sequence[UserMessage]:
+        steered = [item for item in self._queue if item.kind == "steer"]
+        if not steered:
+            return ()
+        self._queue = [item for item in self._queue if item.kind != "steer"]
+        self._queue_changed()
+        return [replace(self._queued_as_message(item), origin="steer") for item in steered]
+
+    def _enqueue(self, message: UserMessage, kind: QueueKind) -> None:
+        item = QueuedMessage(secrets.token_hex(4), message.shown or message.text, kind)
+        self._queued_messages[item.id] = message
+        self._queue.append(item)
+        self._queue_changed()
+
+    def _queued_as_message(self, item: QueuedMessage) -> UserMessage:
+        return self._queued_messages.pop(item.id, UserMessage(item.text))
+
+    def _queue_changed(self) -> None:
+        self._emit(QueueChanged, items=tuple(self._queue))
+
+    def _close_open_calls(self) -> None:
+        """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
+        answered = {m.call_id for m in self.file.messages if isinstance(m, ToolResult)}
+        for message in reversed(self.file.messages):
+            calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
+            if isinstance(message, UserMessage):
+                break
+            for call in calls:
+                if call.id not in answered:
+                    self.file.append_message(
+                        ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted")
+                    )
+            if calls:
+                break
+
+    def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:
+        """Tell the user something that is no part of a run."""
+        self._emit(Notice, key=key, params=params, level=level)
+
+    def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
+        self.reporter.emit(kind(session_id=self.id, **values))
+
+    _queued_messages: dict[str, UserMessage] = field(default_factory=dict[str, UserMessage])
+
+
+class _Current:
+    """The session's provider at the moment of use: a model switched in mid-run holds from the next step on."""
+
+    def __init__(self, session: LiveSession) -> None:
+        self._session = session
+
+    @property
+    def info(self) -> Any:
+        return self._session.provider.info
+
+    def stream(self, request: Any) -> Any:
+        return self._session.provider.stream(request)
+
+    async def aclose(self) -> None:
+        """The session owns the provider."""
+
+    @property
+    def last_exchange(self) -> Any:
+        return self._session.provider.last_exchange

@@ -1,0 +1,57 @@
+"""Windows and names of models from the bundled price data; never fetched, loaded at the first question (0.2 s)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, Provider
+
+_NOT_CHAT = (
+    "image",
+    "audio",
+    "tts",
+    "transcribe",
+    "embed",
+    "realtime",
+    "live",
+    "whisper",
+    "moderation",
+    "ocr",
+    "voice",
+)
+
+
+@cache
+def providers() -> tuple[Provider, ...]:
+    """Every provider of the bundled data."""
+    from genai_prices.data import providers as bundled
+
+    return tuple(bundled)
+
+
+@cache
+def find_model(provider_id: str, model: str) -> ModelInfo | None:
+    """The entry of a model at a provider, or None."""
+    provider = next((provider for provider in providers() if provider.id == provider_id), None)
+    return None if provider is None else provider.find_model(model)
+
+
+def known_window(provider_id: str, model: str) -> int | None:
+    """Context window in tokens, when the data knows it."""
+    found = find_model(provider_id, model)
+    return None if found is None else found.context_window
+
+
+@cache
+def chat_models(provider_id: str) -> tuple[str, ...]:
+    """Names of the models of a provider that talk and are not on their way out."""
+    provider = next((provider for provider in providers() if provider.id == provider_id), None)
+    if provider is None:
+        return ()
+    return tuple(
+        model.id
+        for model in provider.models
+        if model.context_window and not model.deprecated and not any(word in model.id for word in _NOT_CHAT)
+    )

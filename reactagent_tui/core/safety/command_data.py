@@ -1,0 +1,155 @@
+"""The lists of commands that permissions go by, read once from `data/`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+_DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnlyRule:
+    """When a command only reads."""
+
+    reads: bool = False
+    """Its operands are files it reads."""
+    pattern_first: bool = False
+    """The first operand is a pattern or script, not a file."""
+    deny: tuple[str, ...] = ()
+    """Options with which it does more; a short one also within a cluster or with its value attached."""
+    exact: tuple[str, ...] = ()
+    """The same, as whole words only."""
+    only: tuple[str, ...] | None = None
+    """All arguments it may have."""
+    need: tuple[str, ...] = ()
+    """Options of which one must be there."""
+    operands: int | None = None
+    """At most this many words that are no option."""
+    prefix_only: str = ""
+    """Every operand begins so."""
+    options: str = "anywhere"
+    """Where an unknown value could turn out to be one of those options: anywhere, first, or never (fixed)."""
+    names: bool = False
+    """Its operands are variables that it sets."""
+    script: str = ""
+    """`sed` or `awk`: the script is looked into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommands:
+    """A command whose next words say what it does."""
+
+    flags: frozenset[str]
+    valued: frozenset[str]
+    commands: Mapping[str, ReadOnlyRule]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Which arguments of a command are files it writes."""
+
+    operands: str
+    """all, last, first, rest (all but the first), of (dd), in_place (sed -i), none."""
+    options: tuple[str, ...] = ()
+    """Options whose value is written to."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandData:
+    """`data/commands.json`, typed."""
+
+    read_only: Mapping[str, ReadOnlyRule]
+    subcommands: Mapping[str, Subcommands]
+    version_only: frozenset[str]
+    writers: Mapping[str, Writer]
+    valued_options: Mapping[str, frozenset[str]]
+    pattern_words: Mapping[str, int]
+    module_patterns: Mapping[str, frozenset[str]]
+    lists: Mapping[str, frozenset[str]]
+
+    def named(self, name: str) -> frozenset[str]:
+        """One of the plain lists. Raises KeyError."""
+        return self.lists[name]
+
+    def matches(self, list_name: str, text: str) -> bool:
+        """Is `text` in a list whose entries may hold `*`?"""
+        return any(fnmatchcase(text, entry) for entry in self.lists[list_name])
+
+    def is_safe_env(self, name: str) -> bool:
+        """May this variable be set without changing what commands do? Lower-case names are the script's own."""
+        own = name.isidentifier() and name.islower() and not name.endswith("_proxy")
+        return own or self.matches("safe_env", name)
+
+
+@lru_cache(maxsize=1)
+def command_data() -> CommandData:
+    """The lists. Raises OSError or ValueError when the installation is damaged."""
+    raw: dict[str, Any] = json.loads((_DATA / "commands.json").read_text(encoding="utf-8"))
+    lists: dict[str, list[str]] = {name: entry for name, entry in raw.items() if isinstance(entry, list)}
+    return CommandData(
+        read_only={name: _rule(rule) for name, rule in raw["read_only"].items()},
+        subcommands={
+            name: Subcommands(
+                frozenset(entry["flags"]),
+                frozenset(entry["valued"]),
+                {words: _rule(rule) for words, rule in entry["commands"].items()},
+            )
+            for name, entry in raw["subcommands"].items()
+        },
+        version_only=frozenset(raw["version_only"]),
+        writers={
+            name: Writer(entry["operands"], tuple(entry.get("options", ()))) for name, entry in raw["writers"].items()
+        },
+        valued_options={name: frozenset(options) for name, options in raw["valued_options"].items()},
+        pattern_words=raw["pattern_words"],
+        module_patterns={name: frozenset(modules) for name, modules in raw["module_patterns"].items()},
+        lists={name: frozenset(entries) for name, entries in lists.items()},
+    )
+
+
+@lru_cache(maxsize=1)
+def key_file_patterns() -> tuple[str, ...]:
+    """The patterns of `data/key_files.txt` in order."""
+    lines = (_DATA / "key_files.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+
+
+def is_key_file(path: Path, home: Path, own_config: Path) -> bool:
+    """Does this real path name a file with keys or passwords in it?"""
+    text = str(path)
+    if path == own_config or path.is_relative_to(own_config):
+        return True
+    found = False
+    for pattern in key_file_patterns():
+        negated = pattern.startswith("!")
+        bare = pattern.removeprefix("!")
+        if bare.startswith("~/"):
+            hit = fnmatchcase(text, f"{home}{bare[1:]}")
+        else:
+            hit = fnmatchcase(text if "/" in bare else path.name, bare)
+        if hit:
+            found = not negated
+    return found
+
+
+def _rule(raw: Mapping[str, Any]) -> ReadOnlyRule:
+    only: list[str] | None = raw.get("only")
+    return ReadOnlyRule(
+        reads=raw.get("reads", False),
+        pattern_first=raw.get("pattern_first", False),
+        deny=tuple(raw.get("deny", ())),
+        exact=tuple(raw.get("exact", ())),
+        only=None if only is None else tuple(only),
+        need=tuple(raw.get("need", ())),
+        operands=raw.get("operands"),
+        prefix_only=raw.get("prefix_only", ""),
+        options=raw.get("options", "anywhere"),
+        names=raw.get("names", False),
+        script=raw.get("script", ""),
+    )

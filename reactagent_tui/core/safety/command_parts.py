@@ -1,0 +1,332 @@
+"""A command line taken apart into the simple commands a shell would run, for permissions. Never by regular expressions.
+
+`&& || ; | &` and newlines, subshells, loops and functions, `$(…)`, backquotes, process substitutions and here-documents
+are walked; wrappers (`timeout`, `env`, `xargs`, `sudo`, `sh -c`, `find -exec`, …) are looked through. What cannot be
+known without running it makes the line unparsable, and an unparsable line is asked about.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from reactagent_tui.core.safety.command_data import command_data
+from reactagent_tui.core.safety.command_words import Word, word_of
+from reactagent_tui.core.safety.wrappers import Unwrapped, unwrap
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_LENGTH = 10_000
+"""Characters; a longer line is not analysed."""
+
+_MAX_DEPTH = 4
+"""Of `sh -c` in `sh -c`."""
+
+_MAX_NESTING = 60
+_ODD_CHARACTERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
+_ARITHMETIC = re.compile(r"\(\(|\[\[|\$\[|\b(?:let|declare|typeset|local|test|unset|read)\b|\[ |\$\{[^}]*[\[:]")
+_LITERAL_COMMAND = re.compile(r"'[^']*(?:\$\(|`)[^']*'|\\\$\(|\\`")
+_SUBSTITUTIONS = ("command_substitution", "process_substitution")
+_EVALUATORS = frozenset(("eval",))
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """One redirection to or from a file; duplicated descriptors (`2>&1`) are left out."""
+
+    operator: str
+    target: Word
+
+    @property
+    def writes(self) -> bool:
+        return ">" in self.operator
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """One program call. `words[0]` is the name; both are empty for bare assignments and redirections."""
+
+    words: tuple[Word, ...]
+    env: tuple[tuple[str, Word], ...] = ()
+    """Assignments before the name, or all there is."""
+    redirects: tuple[Redirect, ...] = ()
+    is_substitution: bool = False
+    """Runs inside `$(…)`, backquotes or `<(…)`."""
+    wrappers: tuple[str, ...] = ()
+    """Programs looked through to get here, outermost first."""
+    piped_from: str = ""
+    """Name of the command whose output this one reads."""
+    in_background: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.words[0].text if self.words else ""
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        return tuple(word.text for word in self.words)
+
+    @property
+    def args(self) -> tuple[Word, ...]:
+        return self.words[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """All parts of a command line in the order they are written."""
+
+    source: str
+    parts: tuple[SimpleCommand, ...] = ()
+    unparsable: bool = False
+    has_heredoc: bool = False
+    functions: frozenset[str] = frozenset()
+    """Names of functions defined on the line; their bodies are among the parts."""
+    is_fork_bomb: bool = False
+    has_hidden_characters: bool = False
+    """Controls, invisible or direction-changing characters: the line does not look like what runs."""
+
+
+@lru_cache(maxsize=256)
+def parse_command(source: str) -> CommandLine:
+    """The parts of a command line; `unparsable` when anything about them is uncertain."""
+    return _parse(source, 0)
+
+
+def _parse(source: str, depth: int) -> CommandLine:
+    hidden = bool(_ODD_CHARACTERS.search(source))
+    if len(source) > MAX_LENGTH or hidden or depth > _MAX_DEPTH:
+        return CommandLine(source, unparsable=True, has_hidden_characters=hidden)
+    data = source.encode("utf-8", "replace")
+    root = _parser().parse(data).root_node
+    if root.has_error or _evaluates_text(source):
+        return CommandLine(source, unparsable=True)
+    walk = _Walk(data, depth)
+    walk.visit(root, substitution=False)
+    return CommandLine(
+        source,
+        tuple(walk.parts),
+        walk.unparsable,
+        walk.has_heredoc,
+        frozenset(walk.functions),
+        walk.is_fork_bomb,
+        walk.hidden,
+    )
+
+
+def _evaluates_text(source: str) -> bool:
+    """Could the shell run a command that stands in the line as plain text?
+
+    Arithmetic evaluates array subscripts in the values of variables, and `${x@P}` expands a value like a prompt.
+    """
+    if "@P}" in source:
+        return True
+    return bool(_ARITHMETIC.search(source)) and bool(_LITERAL_COMMAND.search(source))
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Parser:
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+class _Walk:
+    """One pass over the syntax tree that collects parts."""
+
+    def __init__(self, source: bytes, depth: int) -> None:
+        self.source = source
+        self.depth = depth
+        self.nesting = 0
+        self.parts: list[SimpleCommand] = []
+        self.unparsable = False
+        self.has_heredoc = False
+        self.functions: set[str] = set()
+        self.is_fork_bomb = False
+        self.hidden = False
+
+    def visit(self, node: Node, *, substitution: bool) -> None:
+        """Collect what is in and below this node. Nesting deeper than any person writes makes it unparsable."""
+        if self.nesting >= _MAX_NESTING:
+            self.unparsable = True
+            return
+        self.nesting += 1
+        self._visit(node, substitution)
+        self.nesting -= 1
+
+    def _visit(self, node: Node, substitution: bool) -> None:
+        match node.type:
+            case "command":
+                self._command(node, substitution)
+            case "declaration_command" | "unset_command":
+                self._declaration(node, substitution)
+            case "variable_assignment":
+                self._children(node, substitution)
+                self._add(SimpleCommand((), (self._assignment(node),), is_substitution=substitution))
+            case "file_redirect":
+                self._children(node, substitution)
+                self._redirect(node, substitution)
+            case "heredoc_redirect":
+                self.has_heredoc = True
+                self._children(node, substitution)
+            case "pipeline":
+                self._pipeline(node, substitution)
+            case "function_definition":
+                self._function(node, substitution)
+            case "command_substitution" | "process_substitution":
+                self._children(node, True)
+            case "for_statement":
+                variable = node.child_by_field_name("variable")
+                name = "" if variable is None else self._text(variable)
+                self.unparsable |= not command_data().is_safe_env(name)
+                self._children(node, substitution)
+            case "comment" | "heredoc_start" | "heredoc_end":
+                pass
+            case _:
+                self._children(node, substitution)
+
+    def _text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _children(self, node: Node, substitution: bool) -> None:
+        before = len(self.parts)
+        for child in node.children:
+            if child.type == "&":
+                self.parts[before:] = [replace(part, in_background=True) for part in self.parts[before:]]
+            elif child.is_named:
+                before = len(self.parts)
+                self.visit(child, substitution=substitution)
+
+    def _pipeline(self, node: Node, substitution: bool) -> None:
+        source = ""
+        for child in node.named_children:
+            start = len(self.parts)
+            self.visit(child, substitution=substitution)
+            if source:
+                self.parts[start:] = [
+                    replace(part, piped_from=part.piped_from or source) for part in self.parts[start:]
+                ]
+            if len(self.parts) > start:
+                source = self.parts[-1].name or source
+
+    def _function(self, node: Node, substitution: bool) -> None:
+        name_node = node.child_by_field_name("name")
+        name = "" if name_node is None else word_of(name_node, self.source).text
+        self.functions.add(name)
+        start = len(self.parts)
+        self._children(node, substitution)
+        calls = [part for part in self.parts[start:] if part.name == name]
+        if any(call.in_background or call.piped_from for call in calls):
+            self.is_fork_bomb = True
+
+    def _command(self, node: Node, substitution: bool) -> None:
+        words: list[Word] = []
+        env: list[tuple[str, Word]] = []
+        redirects: list[Redirect] = []
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                env.append(self._assignment(child))
+            elif child.type == "file_redirect":
+                redirects += self._redirects_of(child)
+            elif child.type == "heredoc_redirect":
+                self.visit(child, substitution=substitution)
+                continue
+            elif child.type != "herestring_redirect":
+                words.append(word_of(child, self.source))
+            self._inside(child)
+        part = SimpleCommand(tuple(words), tuple(env), tuple(redirects), substitution)
+        if not words or words[0].dynamic or words[0].glob or part.name in _EVALUATORS:
+            self.unparsable = True
+        self._unwrap(part)
+
+    def _unwrap(self, part: SimpleCommand) -> None:
+        found = unwrap(part.words)
+        if found is None:
+            self._add(part)
+            return
+        if found.uncertain:
+            self.unparsable = True
+        if found.keep:
+            self._add(part)
+        for script in found.scripts:
+            self._script(script, part, found)
+        for words, env in found.commands:
+            inner = replace(
+                part, words=words, env=(*part.env, *env), wrappers=(*part.wrappers, found.name), redirects=()
+            )
+            if not words or words[0].dynamic or words[0].glob or inner.name in _EVALUATORS:
+                self.unparsable = True
+            if len(inner.wrappers) > 2 * _MAX_DEPTH:
+                self.unparsable = True
+                self._add(inner)
+            else:
+                self._unwrap(inner)
+        if part.redirects and not found.keep:
+            self._add(SimpleCommand((), (), part.redirects, part.is_substitution))
+
+    def _script(self, script: str, outer: SimpleCommand, found: Unwrapped) -> None:
+        """The text after `sh -c` is a command line of its own."""
+        inner = _parse(script, self.depth + 1)
+        self.unparsable |= inner.unparsable
+        self.has_heredoc |= inner.has_heredoc
+        self.is_fork_bomb |= inner.is_fork_bomb
+        self.hidden |= inner.has_hidden_characters
+        self.functions |= inner.functions
+        for part in inner.parts:
+            wrappers = (*outer.wrappers, found.name, *part.wrappers)
+            self._add(replace(part, wrappers=wrappers, env=(*outer.env, *part.env)))
+
+    def _declaration(self, node: Node, substitution: bool) -> None:
+        words = [Word(node.children[0].type)]
+        env: list[tuple[str, Word]] = []
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                env.append(self._assignment(child))
+            else:
+                words.append(word_of(child, self.source))
+            self._inside(child)
+        self._add(SimpleCommand(tuple(words), tuple(env), is_substitution=substitution))
+
+    def _inside(self, node: Node) -> None:
+        """Substitutions within an argument or assignment."""
+        waiting = [node]
+        while waiting:
+            inner = waiting.pop()
+            if inner.type in _SUBSTITUTIONS:
+                self.visit(inner, substitution=True)
+            else:
+                waiting.extend(reversed(inner.named_children))
+
+    def _assignment(self, node: Node) -> tuple[str, Word]:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        shown = "" if name is None else self._text(name)
+        return shown.split("[", 1)[0], Word("") if value is None else word_of(value, self.source)
+
+    def _redirects_of(self, node: Node) -> list[Redirect]:
+        operator = "".join(child.type for child in node.children if not child.is_named)
+        targets = [child for child in node.named_children if child.type != "file_descriptor"]
+        found: list[Redirect] = []
+        for target in targets:
+            word = word_of(target, self.source)
+            duplicates = operator in (">&", "<&") and (word.text.isdigit() or word.text == "-")
+            if not duplicates and target.type != "process_substitution" and operator not in (">&-", "<&-"):
+                found.append(Redirect(operator, word))
+        return found
+
+    def _redirect(self, node: Node, substitution: bool) -> None:
+        redirects = self._redirects_of(node)
+        if not redirects:
+            return
+        if self.parts:
+            last = self.parts[-1]
+            self.parts[-1] = replace(last, redirects=(*last.redirects, *redirects))
+        else:
+            self._add(SimpleCommand((), (), tuple(redirects), substitution))
+
+    def _add(self, part: SimpleCommand) -> None:
+        self.parts.append(part)

@@ -1,0 +1,297 @@
+"""`-p`: one prompt or one slash command, no screen. stdout holds the answer only; the exit code says why it ended.
+
+0 answer · 1 error · 2 usage or config · 3 budget, steps, time or loop · 4 refused by policy and nothing done ·
+130 interrupted · 143 terminated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from reactagent_tui.core.commands.basic import basic_commands
+from reactagent_tui.core.commands.host import SessionHost
+from reactagent_tui.core.commands.registry import CommandResult, Unknown, execute, split_command
+from reactagent_tui.core.display import (
+    CodeBlock,
+    CommandBlock,
+    DiffBlock,
+    DisplayBlock,
+    MarkdownBlock,
+    OutputBlock,
+    TableBlock,
+    TextBlock,
+    clean,
+)
+from reactagent_tui.core.errors import ReactAgentError, StorageError
+from reactagent_tui.core.live import LiveSession
+from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.react.state import RunResult
+from reactagent_tui.core.runtime import Options, Runtime
+from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
+
+Format = Literal["text", "json", "stream-json"]
+EXIT = {
+    "ANSWER": 0,
+    "PAUSED": 0,
+    "ERROR": 1,
+    "REFUSED": 1,
+    "BUDGET": 3,
+    "MAX_STEPS": 3,
+    "TIMEOUT": 3,
+    "REPETITION": 3,
+    "INTERRUPTED": 130,
+}
+SUBTYPES = {
+    "ANSWER": "success",
+    "PAUSED": "success",
+    "MAX_STEPS": "error_max_turns",
+    "BUDGET": "error_max_budget_usd",
+    "TIMEOUT": "error_timeout",
+    "REPETITION": "error_repetition",
+    "INTERRUPTED": "error_interrupted",
+}
+TERMINATED = 143
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to do without a screen."""
+
+    prompt: str
+    workdir: Path
+    output: Format = "text"
+    resume: str | None = None
+    """Session id, title, or "" for the newest of this folder."""
+    options: Options = field(default_factory=Options)
+    verbose: bool = False
+
+
+async def run_task(task: Task, t: Callable[..., str]) -> int:
+    """Do it and return the exit code. Raises ReactAgentError for configuration and storage faults."""
+    out = Output(task.output)
+    reporter: HeadlessReporter
+    if task.output == "stream-json":
+        reporter = StreamJsonReporter(t, quiet=not task.verbose, write=out.line)
+    else:
+        reporter = HeadlessReporter(t, quiet=not task.verbose)
+    runtime = Runtime.load(reporter, task.options)
+    try:
+        for warning in runtime.loaded.warnings:
+            reporter.say(warning, always=True)
+        session = runtime.open_session(task.workdir, resume=_resumed(runtime, task))
+        message: UserMessage | None = UserMessage(task.prompt)
+        command = split_command(task.prompt)
+        if command is not None:
+            outcome = await execute(basic_commands(), SessionHost(runtime, session, t), *command)
+            if isinstance(outcome, Unknown):
+                near = f" {t('command.did_you_mean', name='/' + outcome.nearest)}" if outcome.nearest else ""
+                reporter.say(t("command.unknown", name=outcome.name) + near, always=True)
+                return 2
+            message = outcome.submit
+            if message is None:
+                out.command(outcome, session)
+                return 1 if outcome.level == "error" else 0
+        return await _turn(session, message, reporter, out)
+    finally:
+        await runtime.close()
+
+
+async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessReporter, out: Output) -> int:
+    if out.format == "stream-json":
+        info = session.provider.info
+        out.line(
+            {
+                "type": "system",
+                "subtype": "init",
+                "session_id": session.id,
+                "cwd": str(session.workdir),
+                "model": info.name,
+                "tools": [spec.name for spec in session.toolkit.specs()],
+                "mcp_servers": [],
+                "permissionMode": session.mode,
+            }
+        )
+    with _signals(session) as received:
+        result = await session.run(message)
+    if result.error:
+        reporter.say(result.error, always=True)
+    elif result.reason not in ("ANSWER", "PAUSED"):
+        reporter.say(reporter.t(f"ended.{result.reason}"), always=True)
+    out.result(result, session, reporter)
+    if signal.SIGTERM in received:
+        return TERMINATED
+    if result.reason == "ANSWER" and reporter.denials and not _did_anything(session, result):
+        return 4
+    return EXIT[result.reason]
+
+
+def _did_anything(session: LiveSession, result: RunResult) -> bool:
+    """Did any call of the last turn run?"""
+    for message in reversed(session.file.messages):
+        if isinstance(message, UserMessage) and message.origin == "user":
+            break
+        if getattr(message, "status", None) in ("done", "failed"):
+            return True
+    return bool(result.files_changed or result.files_created)
+
+
+@contextlib.contextmanager
+def _signals(session: LiveSession) -> Iterator[set[int]]:
+    """SIGINT interrupts once, ends the program the second time; SIGTERM interrupts and is remembered."""
+    received: set[int] = set()
+    loop = asyncio.get_running_loop()
+
+    def on_signal(number: int) -> None:
+        if number == signal.SIGINT and number in received:
+            os._exit(130)
+        received.add(number)
+        session.interrupt()
+
+    installed: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, on_signal, number)
+            installed.append(number)
+    try:
+        yield received
+    finally:
+        for number in installed:
+            loop.remove_signal_handler(number)
+
+
+def _resumed(runtime: Runtime, task: Task) -> Any:
+    if task.resume is None:
+        return None
+    workdir = Path(os.path.realpath(task.workdir))
+    if task.resume:
+        return runtime.store.find(task.resume, workdir)
+    latest = runtime.store.latest(workdir)
+    if latest is None:
+        raise StorageError(f"there is no earlier session in {workdir}; start one without -c")
+    return latest
+
+
+@dataclass
+class Output:
+    """Writes stdout. A reader that went away (`| head`) is no error."""
+
+    format: Format
+    stream: TextIO = field(default_factory=lambda: sys.stdout)
+
+    def line(self, value: dict[str, Any]) -> None:
+        """One JSON document on one line."""
+        self._write(json.dumps(value, ensure_ascii=False) + "\n")
+
+    def result(self, result: RunResult, session: LiveSession, reporter: HeadlessReporter) -> None:
+        """The answer, or the result document."""
+        if self.format == "text":
+            if result.answer:
+                self._write(self._text(result.answer.rstrip("\n")) + "\n")
+            return
+        totals = session.totals()
+        cost = result.cost.amount
+        info = session.provider.info
+        usage = usage_record(result.usage)
+        self.line(
+            {
+                "type": "result",
+                "subtype": SUBTYPES.get(result.reason, "error_during_execution"),
+                "is_error": EXIT[result.reason] != 0,
+                "duration_ms": round(result.seconds * 1000),
+                "num_turns": result.steps,
+                "result": result.answer,
+                "session_id": session.id,
+                "total_cost_usd": None if cost is None else float(cost),
+                "usage": usage,
+                "modelUsage": {
+                    f"{info.provider}/{info.name}": usage
+                    | {"costUSD": None if cost is None else float(cost), "costState": result.cost.state}
+                },
+                "permission_denials": reporter.denials,
+                "reason": result.reason,
+                "error": result.error,
+                "session_cost_usd": None if totals.session_cost.amount is None else float(totals.session_cost.amount),
+            }
+        )
+
+    def command(self, outcome: CommandResult, session: LiveSession) -> None:
+        """What a slash command shows."""
+        text = "\n".join(block_text(block) for block in outcome.blocks)
+        if self.format == "text":
+            self._write(self._text(text) + "\n")
+        else:
+            self.line(
+                {
+                    "type": "result",
+                    "subtype": "success" if outcome.level == "info" else "error_during_execution",
+                    "is_error": outcome.level == "error",
+                    "duration_ms": 0,
+                    "num_turns": 0,
+                    "result": text,
+                    "session_id": session.id,
+                    "total_cost_usd": 0.0,
+                    "usage": {},
+                    "modelUsage": {},
+                    "permission_denials": [],
+                }
+            )
+
+    def _text(self, text: str) -> str:
+        return clean(text) if self.stream.isatty() else text
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except BrokenPipeError:
+            # the reader left: point stdout at nothing, so that the interpreter's own flush stays quiet
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
+        except UnicodeEncodeError:
+            self.stream.buffer.write(text.encode(errors="replace"))
+            self.stream.flush()
+
+
+def block_text(block: DisplayBlock) -> str:
+    """A block as plain text."""
+    match block:
+        case TextBlock(text=text) | MarkdownBlock(text=text) | CodeBlock(text=text) | OutputBlock(text=text):
+            return text
+        case CommandBlock(command=command):
+            return f"$ {command}"
+        case DiffBlock(path=path, lines=lines):
+            return "\n".join((path, *lines))
+        case TableBlock(columns=columns, rows=rows, align=align):
+            return _table_text((columns, *rows), align)
+
+
+def _table_text(rows: tuple[tuple[str, ...], ...], align: str) -> str:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines: list[str] = []
+    for row in rows:
+        cells = [
+            cell.rjust(widths[k]) if k < len(align) and align[k] == "r" else cell.ljust(widths[k])
+            for k, cell in enumerate(row)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def main_headless(task: Task, t: Callable[..., str]) -> int:
+    """Run a task in a fresh event loop; faults become one line on stderr and an exit code."""
+    try:
+        return asyncio.run(run_task(task, t))
+    except ReactAgentError as error:
+        print(f"reactagent: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,241 @@
+"""The application: theme, driver, screens, life and death. What the chat does lives in `screens/chat.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import App, get_system_commands_provider
+from textual.driver import Driver
+from textual.theme import Theme
+
+from reactagent_tui.core.display import clean_line
+from reactagent_tui.core.paths import Paths, data_dir
+from reactagent_tui.locales import Translator, detect_language
+from reactagent_tui.tui.boot import Boot, config_sources, write_boot
+from reactagent_tui.tui.bridge import AgentStart, Bridge
+from reactagent_tui.tui.compat import DriverOptions, choose_driver
+from reactagent_tui.tui.esc_gate import EscGate
+from reactagent_tui.tui.keymap import Keymap, build_keymap
+from reactagent_tui.tui.palette import palette_provider
+from reactagent_tui.tui.screens.chat import ChatScreen
+from reactagent_tui.tui.theme import FIRST_PAINT, VARIABLE_DEFAULTS
+from reactagent_tui.tui.transcript.styles import TRANSCRIPT_VARIABLES
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.runtime import Runtime
+    from reactagent_tui.tui.start import Start
+
+log = logging.getLogger(__name__)
+
+
+class ReactAgentApp(App[int]):
+    """One app, one bridge, one chat screen; other screens are pushed over it."""
+
+    CSS_PATH: ClassVar = ["styles/app.tcss", "styles/panels.tcss", "styles/screens.tcss"]
+    COMMANDS: ClassVar = {palette_provider, get_system_commands_provider}
+    BINDINGS: ClassVar = []
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+underscore_unused"
+    ESCAPE_TO_MINIMIZE = False
+
+    def __init__(self, start: Start, boot: Boot, paths: Paths, t: Translator) -> None:
+        self.esc_gate = EscGate(self._interrupt_now)
+        self.boot = boot
+        self.paths = paths
+        self.t = t
+        self.started_with = start
+        self.failure = ""
+        """A configuration fault: printed after the screen closed, exit code 2."""
+        self.crash = ""
+        self.farewell = ""
+        super().__init__()
+        self.keymap: Keymap = build_keymap(boot.keymap, boot.keys)[0]
+        for theme in FIRST_PAINT:
+            self.register_theme(theme)
+        self._use_boot_theme()
+        self.bridge = Bridge(
+            AgentStart(
+                workdir=Path(start.workdir),
+                make_options=start.make_options,
+                t=t,
+                resume=start.resume,
+                after_load=self._after_load,
+            ),
+            self._drain,
+        )
+
+    # -- first frame ------------------------------------------------------------------------
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return {**VARIABLE_DEFAULTS, **TRANSCRIPT_VARIABLES}
+
+    def get_driver_class(self) -> type[Driver]:
+        delay = self.boot.esc_delay_ms
+        options = DriverOptions(
+            esc_gate=self.esc_gate,
+            stderr_log=self.paths.logs / "screen.log",
+            escape_delay=None if delay is None else delay / 1000,
+        )
+        return choose_driver(super().get_driver_class(), options)
+
+    def get_default_screen(self) -> ChatScreen:
+        return ChatScreen(self.started_with.prompt)
+
+    def on_mount(self) -> None:
+        self._install_signals()
+        asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
+        self.call_after_refresh(self._after_first_paint)
+
+    def _after_first_paint(self) -> None:
+        """Everything that is not the screen is imported in the agent's thread, from now on."""
+        gc.freeze()
+        gc.enable()
+        self.bridge.start()
+
+    def _install_signals(self) -> None:
+        if not self.is_headless:
+            from reactagent_tui.tui.driver import install_signal_handlers
+
+            install_signal_handlers(cast("App[object]", self))
+
+    # -- configuration, once it is there ----------------------------------------------------
+
+    def _after_load(self, runtime: Runtime) -> None:
+        """In the agent's thread: read themes, remember settings for the next start, tell the screen."""
+        from reactagent_tui.tui.theme import load_themes, theme_to_fields
+
+        ui = runtime.loaded.config.ui
+        loaded = load_themes([data_dir("themes"), self.paths.config / "themes"])
+        problems = list(loaded.problems)
+        themes = {theme.name: theme for theme in loaded.themes}
+        chosen = themes.get(ui.theme)
+        boot = replace(
+            self.boot,
+            theme=ui.theme,
+            theme_fields=theme_to_fields(chosen) if chosen is not None else None,
+            language=ui.language,
+            keymap=ui.keymap,
+            keys=dict(ui.keys),
+            esc_delay_ms=ui.esc_delay_ms,
+            density=ui.density,
+            sidebar=ui.sidebar,
+            reduced_motion=ui.reduced_motion,
+        )
+        explicit = Path(self.started_with.config_file) if self.started_with.config_file else None
+        write_boot(self.paths, config_sources(self.paths, explicit, os.environ), boot)
+        loop = self._loop
+        if loop is not None:
+            loop.call_soon_threadsafe(self._settings_loaded, boot, tuple(themes.values()), problems)
+
+    def _settings_loaded(self, boot: Boot, themes: tuple[Theme, ...], problems: list[Any]) -> None:
+        changed = boot != self.boot
+        self.boot = boot
+        for theme in themes:
+            self.register_theme(theme)
+        if changed:
+            self.keymap, key_problems = build_keymap(boot.keymap, boot.keys)
+            self._use_boot_theme()
+            self.chat.settings_changed()
+            for problem in key_problems:
+                self.chat.warn(self.t(problem.reason, setting=problem.setting, near=problem.near))
+        if boot.theme not in ("auto", *(theme.name for theme in themes)):
+            self.chat.warn(self.t("theme.unknown", name=boot.theme))
+        for problem in problems:
+            self.chat.warn(self.t("theme.problem", file=problem.file, key=problem.key, reason=problem.reason))
+
+    def _use_boot_theme(self) -> None:
+        boot = self.boot
+        name = boot.theme
+        if name == "auto":
+            name = "reactagent-dark" if boot.dark else "reactagent-light"
+        elif boot.theme_fields is not None and name not in self.available_themes:
+            from reactagent_tui.tui.theme import theme_from_fields
+
+            theme = theme_from_fields({**boot.theme_fields, "name": name}, "boot.json")
+            if isinstance(theme, Theme):
+                self.register_theme(theme)
+        if name in self.available_themes and self.theme != name:
+            self.theme = name
+
+    # -- events -----------------------------------------------------------------------------
+
+    @property
+    def chat(self) -> ChatScreen:
+        """The chat screen, also while another one lies over it."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, ChatScreen)
+        return screen
+
+    def _drain(self) -> None:
+        if self.is_running and self.screen_stack:
+            self.chat.drain()
+
+    def _interrupt_now(self) -> None:
+        """In the input thread: ESC means stop for sure."""
+        self.bridge.interrupt()
+
+    # -- small settings of the screen --------------------------------------------------------
+
+    app_focus_now = True
+    """The terminal window has the focus, as far as it tells."""
+
+    def on_app_focus(self) -> None:
+        self.app_focus_now = True
+
+    def on_app_blur(self) -> None:
+        self.app_focus_now = False
+
+    def remember(self, **settings: Any) -> None:
+        """Keep a choice made on the screen for the next start."""
+        self.boot = replace(self.boot, **settings)
+        explicit = Path(self.started_with.config_file) if self.started_with.config_file else None
+        write_boot(self.paths, config_sources(self.paths, explicit, os.environ), self.boot)
+
+    def use_language(self, language: str) -> None:
+        """Speak another language from now on; what is written already stays."""
+        self.t.use(detect_language(os.environ, language))
+        self.remember(language=language)
+        self.refresh(layout=True)
+        for widget in self.chat.query("*"):
+            widget.refresh()
+
+    def set_tab_title(self, title: str) -> None:
+        """Name the terminal's tab."""
+        driver = self._driver
+        if driver is not None and not self.is_headless and not self.is_web:
+            driver.write(f"\x1b]0;{clean_line(title)[:80]}\x07")
+
+    # -- leaving ----------------------------------------------------------------------------
+
+    async def action_quit(self) -> None:
+        """Stop everything and leave."""
+        await self.leave(0)
+
+    async def leave(self, code: int) -> None:
+        """Stop the run, close the session, end what tools left behind, restore the terminal."""
+        self.chat.leaving()
+        await self.bridge.close()
+        self.farewell = self.chat.farewell()
+        self.exit(code, return_code=code)
+
+    def fail(self, text: str) -> None:
+        """The configuration cannot be used: close and say why."""
+        self.failure = text
+        self.exit(2, return_code=2)
+
+    def _on_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        log.error("error in the screen's loop: %s", context.get("message"), exc_info=error)
+        if self.is_running and self.screen_stack:
+            self.chat.warn(self.t("crash.notice", error=f"{type(error).__name__}: {error}"))
+
+    def _handle_exception(self, error: Exception) -> None:
+        log.error("the screen failed", exc_info=error)
+        self.crash = f"{type(error).__name__}: {error}"
+        super()._handle_exception(error)

@@ -1,0 +1,414 @@
+"""The only thing that crosses between the UI loop and the agent loop.
+
+The agent (controller, HTTP, tools, stores) lives in its own thread with its own asyncio loop, so that nothing it
+does can hold a key. One deque carries all events in the order of emission: a delta wakes nobody (the screen drains
+on a timer while a run goes), any other event schedules one drain. Everything the screen asks for is a method here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from reactagent_tui.core.events import (
+    AgentEvent,
+    QuestionAsked,
+    QuestionClosed,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolOutput,
+    UsageUpdated,
+)
+from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.reporter import Answer, Question
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.commands.registry import CommandResult, Unknown
+    from reactagent_tui.core.live import LiveSession
+    from reactagent_tui.core.runtime import Options, Runtime
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+QUIET = (TextDelta, ThinkingDelta, ToolCallDelta, ToolOutput)
+STOP_PATIENCE = 2.0
+PING_PATIENCE = 0.5
+Level = Literal["now", "after_step"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReady:
+    """The agent's thread has a session."""
+
+    demo: bool
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFailed:
+    """The agent cannot start (configuration): the screen closes with this text."""
+
+    text: str
+
+
+FromAgent: TypeAlias = AgentEvent | AgentReady | AgentFailed
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStart:
+    """What the agent's thread needs to begin."""
+
+    workdir: Path
+    make_options: Callable[[], Options | int]
+    """Called in the agent's thread: importing what it needs is slow."""
+    t: Callable[..., str]
+    resume: str | None = None
+    """Session id or title; "" for the newest of the folder; None for a new session."""
+    demo_fallback: bool = True
+    """Start in demo when no model is configured."""
+    after_load: Callable[[Runtime], None] | None = None
+
+
+@dataclass
+class _Reporter:
+    """The agent's side: events into the deque, questions as futures of the agent's loop."""
+
+    bridge: Bridge
+    generation: int
+    questions: dict[str, asyncio.Future[Answer]] = field(default_factory=dict[str, "asyncio.Future[Answer]"])
+
+    def emit(self, event: AgentEvent) -> None:
+        if self.generation == self.bridge.generation:
+            self.bridge.push(event)
+
+    async def ask(self, question: Question) -> Answer:
+        question_id = secrets.token_hex(4)
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.questions[question_id] = future
+        self.emit(QuestionAsked(question_id=question_id, question=question))
+        try:
+            return await future
+        finally:
+            del self.questions[question_id]
+            self.emit(QuestionClosed(question_id=question_id))
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        future = self.questions.get(question_id)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+
+@dataclass
+class _Agent:
+    """One agent thread: its loop and what lives in it."""
+
+    loop: asyncio.AbstractEventLoop
+    reporter: _Reporter
+    thread: threading.Thread | None = None
+    runtime: Runtime | None = None
+    session: LiveSession | None = None
+    closing: asyncio.Event | None = None
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+
+
+class Bridge:
+    """The screen's handle on the agent. Methods are called in the UI loop; `interrupt` from any thread."""
+
+    def __init__(self, start: AgentStart, drain: Callable[[], None]) -> None:
+        self.start_with = start
+        self.events: deque[FromAgent] = deque()
+        self.generation = 0
+        """Counts agent threads: what an abandoned one still says is not heard."""
+        self._drain = drain
+        self._drain_pending = False
+        self._ui_loop: asyncio.AbstractEventLoop | None = None
+        self._agent: _Agent | None = None
+        self._waiting: list[Callable[[], None]] = []
+        self._ready = False
+        self._stop_asked: float | None = None
+
+    # -- life -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the agent's thread. Called once the first frame is on the screen."""
+        self._ui_loop = asyncio.get_running_loop()
+        self._start_agent(self.start_with.resume)
+
+    async def close(self, seconds: float = 3.0) -> None:
+        """Stop the run, close files, kill what tools left behind, end the thread."""
+        agent = self._agent
+        if agent is None or agent.thread is None:
+            return
+        try:
+            agent.loop.call_soon_threadsafe(self._set_closing, agent)
+        except RuntimeError:
+            return  # the loop has ended already
+        deadline = time.monotonic() + seconds
+        while agent.thread.is_alive() and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+
+    # -- what the screen asks for -----------------------------------------------------------
+
+    def submit(self, message: UserMessage, kind: Literal["steer", "follow_up"] = "steer") -> None:
+        """Start a turn, or queue behind the one that runs."""
+        self._with_session(lambda session: session.submit(message, kind))
+
+    def send_queue(self) -> None:
+        self._with_session(lambda session: session.send_queue())
+
+    def take_back(self, message_id: str | None = None) -> None:
+        """Remove a queued message (the newest without an id)."""
+        self._with_session(lambda session: session.take_back(message_id))
+
+    def resume(self) -> None:
+        self._with_session(lambda session: session.resume())
+
+    def interrupt(self, level: Level = "now") -> None:
+        """Stop the run. Callable from any thread, as often as wanted."""
+        if level == "now" and self._stop_asked is None:
+            self._stop_asked = time.monotonic()
+        self._with_session(lambda session: session.interrupt() if level == "now" else session.pause())
+
+    def stop_call(self, call_id: str) -> None:
+        """Interrupt one tool call."""
+        self._with_session(lambda session: session.stop_call(call_id))
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        """The user's answer to a question."""
+        agent = self._agent
+        if agent is not None:
+            self._post(agent, lambda: agent.reporter.answer(question_id, answer))
+
+    def set_mode(self, mode: Any) -> None:
+        self._with_session(lambda session: session.set_mode(mode))
+
+    def allow_repeats(self, times: int) -> None:
+        self._with_session(lambda session: session.allow_repeats(times))
+
+    async def command(self, name: str, arguments: str) -> CommandResult | Unknown:
+        """Run a slash command in the agent's loop."""
+        from reactagent_tui.core.commands.basic import basic_commands
+        from reactagent_tui.core.commands.host import SessionHost
+        from reactagent_tui.core.commands.registry import execute
+
+        async def run(agent: _Agent) -> CommandResult | Unknown:
+            assert agent.runtime is not None
+            assert agent.session is not None
+
+            async def switch(wanted: str | None) -> None:
+                await self._switch(agent, wanted)
+
+            host = SessionHost(agent.runtime, agent.session, self.start_with.t, switch)
+            return await execute(basic_commands(), host, name, arguments)
+
+        return await self.query(run)
+
+    async def switch(self, wanted: str | None) -> None:
+        """Show another session: None opens a new one, a text names an earlier one."""
+        await self.query(lambda agent: self._switch(agent, wanted))
+
+    async def query(self, ask: Callable[[_Agent], Awaitable[T]]) -> T:
+        """Run a coroutine in the agent's loop and wait for its value in this one."""
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[T] = loop.create_future()
+
+        def settle(task: asyncio.Task[T]) -> None:
+            def put() -> None:
+                if result.done():
+                    return
+                if task.cancelled():
+                    result.cancel()
+                elif (error := task.exception()) is not None:
+                    result.set_exception(error)
+                else:
+                    result.set_result(task.result())
+
+            loop.call_soon_threadsafe(put)
+
+        def begin() -> None:
+            agent = self._agent
+            assert agent is not None
+
+            async def work() -> T:
+                return await ask(agent)
+
+            task = agent.loop.create_task(work())
+            agent.tasks.add(task)
+            task.add_done_callback(agent.tasks.discard)
+            task.add_done_callback(settle)
+
+        self._when_ready(begin)
+        return await result
+
+    # -- events -----------------------------------------------------------------------------
+
+    def push(self, event: FromAgent) -> None:
+        """Called in the agent's thread, through the reporter."""
+        self.events.append(event)
+        if isinstance(event, QUIET) or (isinstance(event, UsageUpdated) and not event.final):
+            return
+        if not self._drain_pending and self._ui_loop is not None:
+            self._drain_pending = True
+            try:
+                self._ui_loop.call_soon_threadsafe(self._drain)
+            except RuntimeError:
+                self._drain_pending = False  # the screen is gone
+
+    def take(self) -> list[FromAgent]:
+        """Everything that happened since the last call, in order. Called by the drain."""
+        self._drain_pending = False
+        events = self.events
+        return [events.popleft() for _ in range(len(events))]
+
+    # -- watchdog ---------------------------------------------------------------------------
+
+    def stop_seen(self) -> None:
+        """The screen saw a run begin or end: an earlier stop has done its work."""
+        self._stop_asked = None
+
+    async def watch_stop(self) -> bool:
+        """Make sure that an interrupt ended the run; called by the screen 2 s after it. True when it had to act."""
+        asked = self._stop_asked
+        if asked is None or time.monotonic() - asked < STOP_PATIENCE:
+            return False
+        agent = self._agent
+        if agent is None or agent.session is None:
+            return False
+        session = agent.session
+        if await self._ping(agent):
+            self._post(agent, session.abandon)
+        else:
+            self._replace_agent(agent)
+        self._stop_asked = None
+        return True
+
+    async def _ping(self, agent: _Agent) -> bool:
+        answered = threading.Event()
+        self._post(agent, answered.set)
+        deadline = time.monotonic() + PING_PATIENCE
+        while not answered.is_set() and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        return answered.is_set()
+
+    def _replace_agent(self, agent: _Agent) -> None:
+        """The agent's loop does not answer: leave its thread behind and open the session in a new one."""
+        log.error("the agent's loop does not answer; starting a new one")
+        assert agent.session is not None
+        agent.session.file.sealed = True
+        self.generation += 1
+        self._ready = False
+        self._start_agent(agent.session.id)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _start_agent(self, resume: str | None) -> None:
+        loop = asyncio.new_event_loop()
+        agent = _Agent(loop, _Reporter(self, self.generation))
+        agent.thread = threading.Thread(target=self._run_agent, args=(agent, resume), name="agent", daemon=True)
+        self._agent = agent
+        agent.thread.start()
+
+    def _run_agent(self, agent: _Agent, resume: str | None) -> None:
+        asyncio.set_event_loop(agent.loop)
+        try:
+            agent.loop.run_until_complete(self._agent_main(agent, resume))
+        finally:
+            agent.loop.close()
+
+    async def _agent_main(self, agent: _Agent, resume: str | None) -> None:
+        from reactagent_tui.core.errors import ReactAgentError
+
+        agent.closing = asyncio.Event()
+        try:
+            await self._open(agent, resume)
+        except ReactAgentError as error:
+            self.push(AgentFailed(str(error)))
+            return
+        except Exception as error:
+            # the thread's border: whatever stops the start must reach the user, not a dead screen
+            log.exception("the agent could not start")
+            self.push(AgentFailed(f"{type(error).__name__}: {error}"))
+            return
+        assert self._ui_loop is not None
+        self._ui_loop.call_soon_threadsafe(self._now_ready)
+        await agent.closing.wait()
+        for task in list(agent.tasks):
+            task.cancel()
+        assert agent.runtime is not None
+        await agent.runtime.close()
+
+    async def _open(self, agent: _Agent, resume: str | None) -> None:
+        from dataclasses import replace
+
+        from reactagent_tui.core.errors import ConfigError
+        from reactagent_tui.core.runtime import Runtime
+
+        options = self.start_with.make_options()
+        if isinstance(options, int):
+            raise ConfigError("the command line could not be used")
+        runtime = Runtime.load(agent.reporter, options)
+        if self.start_with.after_load is not None:
+            self.start_with.after_load(runtime)
+        demo = options.demo
+        if not demo and self.start_with.demo_fallback and not runtime.has_model():
+            runtime.options = replace(options, demo=True)
+            demo = True
+        agent.runtime = runtime
+        await self._switch(agent, resume)
+        self.push(AgentReady(demo, runtime.loaded.warnings))
+
+    async def _switch(self, agent: _Agent, wanted: str | None) -> None:
+        runtime = agent.runtime
+        assert runtime is not None
+        workdir = self.start_with.workdir if agent.session is None else agent.session.workdir
+        resumed = None
+        if wanted is not None:
+            for session in runtime.sessions.values():
+                if session.id == wanted:
+                    agent.session = session
+                    session.announce()
+                    return
+            resumed = runtime.store.find(wanted, workdir) if wanted else runtime.store.latest(workdir)
+        agent.session = runtime.open_session(workdir, resume=resumed)
+        agent.session.announce()
+
+    def _now_ready(self) -> None:
+        self._ready = True
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            self._when_ready(call)
+
+    def _when_ready(self, call: Callable[[], None]) -> None:
+        """Run in the agent's loop, now or once it is there: what is typed during the start is not lost."""
+        if not self._ready or self._agent is None:
+            self._waiting.append(call)
+            return
+        self._post(self._agent, call)
+
+    def _with_session(self, act: Callable[[LiveSession], object]) -> None:
+        def call() -> None:
+            if self._agent is not None and self._agent.session is not None:
+                act(self._agent.session)
+
+        self._when_ready(call)
+
+    @staticmethod
+    def _post(agent: _Agent, call: Callable[[], object]) -> None:
+        try:
+            agent.loop.call_soon_threadsafe(call)
+        except RuntimeError:
+            log.debug("the agent's loop has ended")
+
+    @staticmethod
+    def _set_closing(agent: _Agent) -> None:
+        if agent.closing is not None:
+            agent.closing.set()

@@ -1,0 +1,46 @@
+"""Branch and number of changed files of a folder, without ever holding the screen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+PATIENCE = 3.0
+"""Seconds; a huge repository simply shows no count."""
+
+
+def branch_of(folder: Path) -> str | None:
+    """The checked-out branch (or the short commit), read from the files of git; None outside a repository."""
+    for place in (folder, *folder.parents):
+        head = place / ".git" / "HEAD"
+        try:
+            if (place / ".git").is_file():
+                pointer = (place / ".git").read_text(encoding="utf-8", errors="replace").strip()
+                head = (place / pointer.removeprefix("gitdir:").strip()) / "HEAD"
+            text = head.read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            continue
+        return text.removeprefix("ref: refs/heads/") if text.startswith("ref:") else text[:8]
+    return None
+
+
+async def changes_in(folder: Path) -> int:
+    """Changed and untracked files, by git itself; 0 when it does not answer in time."""
+    process = None
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal"),
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        out, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
+        return out.count(b"\n")
+    except (OSError, TimeoutError):
+        return 0
+    finally:
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()

@@ -1,0 +1,29 @@
+"""Ledger rows as the ledger screen shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from reactagent_tui.tui.screens.ledger import LedgerLine
+
+
+def ledger_line(row: Any, t: Callable[..., str]) -> LedgerLine:
+    """One model call; times in the local zone."""
+    usage = row.usage
+    return LedgerLine(
+        time=_clock(row.started),
+        agent="/".join(row.agent) or t("ledger.main"),
+        cause=t(f"cause.{row.cause}"),
+        model=row.model,
+        input=usage.prompt,
+        cached=usage.cache_read,
+        output=usage.output,
+        cost=row.cost,
+        state="running" if row.ended is None else "interrupted" if row.interrupted else row.cost.state,
+    )
+
+
+def _clock(started: Any) -> str:
+    return started.astimezone().strftime("%H:%M:%S") if isinstance(started, datetime) else str(started)

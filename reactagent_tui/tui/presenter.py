@@ -1,0 +1,138 @@
+"""What a value looks like on screen: verbs for tools, key arguments, times, tokens, money. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+
+from reactagent_tui.core.display import clean_line
+from reactagent_tui.core.events import Money
+from reactagent_tui.core.messages import ToolCall
+
+UNKNOWN = "—"
+
+_VERBS = {
+    "run_shell_command": "shell",
+    "job_output": "job",
+    "job_kill": "kill",
+    "read_file": "read",
+    "write_file": "write",
+    "edit_file": "edit",
+    "list_dir": "list",
+    "web_fetch": "fetch",
+    "todo_write": "todo",
+    "ask_user": "ask",
+    "skills_list": "skills",
+    "skill_view": "skill",
+    "read_skill": "skill",
+    "spawn_subagent": "agent",
+    "memory_search": "recall",
+    "memory_save": "remember",
+}
+
+_KEY_ARGUMENTS = (
+    "command",
+    "pattern",
+    "path",
+    "file_path",
+    "url",
+    "query",
+    "question",
+    "name",
+    "job_id",
+    "description",
+    "task",
+    "prompt",
+    "text",
+)
+_LONGEST_ARGUMENT = 400
+_SYMBOLS = {"USD": "$", "EUR": "€", "CNY": "¥", "GBP": "£", "JPY": "¥"}
+
+
+def verb(name: str) -> str:
+    """The short word for a tool. A name that is not ours is shown as it is, made safe."""
+    if name in _VERBS:
+        return _VERBS[name]
+    if name.startswith("run_") and name.endswith("_pipeline"):
+        return clean_line(name[len("run_") : -len("_pipeline")])
+    if name.startswith("mcp__"):
+        return clean_line(name[len("mcp__") :].replace("__", "·", 1))
+    return clean_line(name)
+
+
+def key_argument(call: ToolCall) -> str:
+    """The argument that tells what a call is about, on one line, made safe and at most 400 characters."""
+    arguments = call.arguments
+    if arguments is None:
+        return clean_line(call.arguments_raw[:_LONGEST_ARGUMENT]).strip()
+    return clean_line(_key_value(arguments)[:_LONGEST_ARGUMENT]).strip()
+
+
+def _key_value(arguments: Mapping[str, object]) -> str:
+    for key in _KEY_ARGUMENTS:
+        value = arguments.get(key)
+        if isinstance(value, str) and value:
+            where = arguments.get("path")
+            return f"{value}  {where}" if key == "pattern" and isinstance(where, str) and where else value
+    for value in arguments.values():
+        if isinstance(value, str) and value:
+            return value
+    todo = arguments.get("items")
+    if isinstance(todo, list):
+        return str(len(todo))
+    return json.dumps(dict(arguments), ensure_ascii=False, default=str) if arguments else ""
+
+
+def format_seconds(seconds: float) -> str:
+    """`0.1 s`, `12 s`, `3 m 05 s`, `2 h 07 m`."""
+    if seconds < 9.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} m {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} m"
+
+
+def format_tokens(count: int) -> str:
+    """`214`, `27.1k`, `128k`, `1.05M`."""
+    if count < 1000:
+        return str(count)
+    if count < 99_950:
+        text = f"{count / 1000:.1f}"
+        return f"{text.removesuffix('.0') if count >= 10_000 and count % 1000 == 0 else text}k"
+    if count < 999_500:
+        return f"{round(count / 1000)}k"
+    return f"{count / 1_000_000:.2f}M"
+
+
+def format_size(count: int) -> str:
+    """A number of bytes or characters: `812 B`, `1.2 kB`, `3.4 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    if count < 999_950:
+        return f"{count / 1000:.1f} kB"
+    return f"{count / 1_000_000:.1f} MB"
+
+
+def format_amount(amount: Decimal, currency: str = "USD") -> str:
+    """Two decimals from 1, three below, four below a cent; `$0` for nothing."""
+    symbol = _SYMBOLS.get(currency, f"{currency} ")
+    size = abs(amount)
+    if not size:
+        return f"{symbol}0"
+    sign = "-" if amount < 0 else ""
+    places = 2 if size >= Decimal("0.9995") else 3 if size >= Decimal("0.00995") else 4
+    if size < Decimal("0.00005"):
+        return f"{sign}<{symbol}0.0001"
+    return f"{sign}{symbol}{size:,.{places}f}"
+
+
+def format_money(money: Money) -> str:
+    """`$0.184`, `~$0.031` when estimated, `—` when no price is known."""
+    if money.amount is None or money.state == "unknown":
+        return UNKNOWN
+    text = format_amount(money.amount, money.currency)
+    return f"~{text}" if money.state == "estimated" and money.amount else text

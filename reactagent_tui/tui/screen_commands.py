@@ -1,0 +1,228 @@
+"""Slash commands and keys that open a screen or change the look. Everything else is in `core/commands`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from reactagent_tui.core.display import CodeBlock, DisplayBlock, TextBlock
+
+if TYPE_CHECKING:
+    from reactagent_tui.tui.screens.chat import ChatScreen
+
+NAMES = ("copy", "exit", "help", "keys", "language", "quit", "sidebar", "theme")
+LANGUAGES = ("auto", "en", "zh")
+
+
+def run(chat: ChatScreen, name: str, arguments: str) -> bool:
+    """Run the command when it is one of the screen's; False leaves it to the core."""
+    opener = _COMMANDS.get(name)
+    if opener is None or (arguments and name in _ONLY_BARE):
+        return False
+    opener(chat, arguments)
+    return True
+
+
+def open_help(chat: ChatScreen, _arguments: str = "") -> None:
+    """Every key as it is bound now, and every command."""
+    from reactagent_tui.tui.key_names import key_label
+    from reactagent_tui.tui.screens.help import HelpEntry, HelpScreen, HelpSection
+
+    t = chat.t
+    sections: list[HelpSection] = []
+    for context in ("prompt", "screen", "dock", "transcript"):
+        keys: dict[str, list[str]] = {}
+        texts: dict[str, str] = {}
+        for binding in chat.home.keymap.of(context):  # type: ignore[arg-type]
+            if context == "screen" and not hasattr(chat, f"do_{binding.action}") and binding.action != "escape":
+                continue
+            keys.setdefault(binding.action, []).append(key_label(binding.key))
+            texts[binding.action] = t(binding.description)
+        entries = tuple(HelpEntry(" ".join(names[:2]), texts[action]) for action, names in keys.items())
+        sections.append(HelpSection(t(f"help.context.{context}"), entries))
+    commands = tuple(HelpEntry(item.value, item.detail) for item in chat._commands)
+    sections.append(HelpSection(t("help.context.commands"), commands))
+    chat.app.push_screen(HelpScreen(t, sections))
+
+
+def open_themes(chat: ChatScreen, arguments: str = "") -> None:
+    """Pick a theme; it is tried on as the cursor moves."""
+    app = chat.app
+    if arguments:
+        if arguments not in app.available_themes:
+            chat.warn(chat.t("theme.unknown", name=arguments))
+        else:
+            app.theme = arguments
+            chat.home.remember(theme=arguments)
+        return
+    from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
+
+    before = app.theme
+    own = [name for name in app.available_themes if not name.startswith("textual-")]
+    items = [
+        PickerItem(
+            name,
+            name,
+            chat.t("theme.dark" if app.available_themes[name].dark else "theme.light"),
+            current=name == before,
+        )
+        for name in own
+    ]
+
+    def sample(_item: PickerItem) -> list[DisplayBlock]:
+        return [
+            TextBlock(chat.t("theme.sample"), "bold"),
+            CodeBlock('def hello(name: str) -> str:\n    return f"hello, {name}"  # a comment', "python"),
+            TextBlock(chat.t("theme.sample_dim"), "dim"),
+            TextBlock("ok", "ok"),
+            TextBlock("warn", "warn"),
+            TextBlock("error", "error"),
+        ]
+
+    def done(result: PickerResult | None) -> None:
+        if result is None:
+            app.theme = before
+        else:
+            app.theme = result.item_id
+            chat.home.remember(theme=result.item_id)
+
+    screen = PickerScreen(chat.t, chat.t("theme.title"), items, preview=sample)
+    screen.on_highlight = lambda item_id: setattr(app, "theme", item_id)  # type: ignore[attr-defined]
+    app.push_screen(screen, done)
+
+
+def open_models(chat: ChatScreen, _arguments: str = "") -> None:
+    """Pick a model."""
+    chat.run_worker(_open_models(chat), exit_on_error=False)
+
+
+async def _open_models(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.presenter import format_tokens
+    from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
+
+    async def models(agent: Any) -> Any:
+        return agent.runtime.models(), agent.session.provider.info
+
+    choices, now = await chat.home.bridge.query(models)
+    items = [
+        PickerItem(
+            choice.name,
+            choice.name,
+            choice.problem or f"{'~' if choice.context_assumed else ''}{format_tokens(choice.context_size)}",
+            group=choice.provider,
+            current=(choice.provider, choice.model) == (now.provider, now.name),
+        )
+        for choice in choices
+    ]
+
+    def done(result: PickerResult | None) -> None:
+        if result is not None:
+            chat.run_worker(chat._core_command(f"/model {result.item_id}"), exit_on_error=False)
+
+    chat.app.push_screen(PickerScreen(chat.t, chat.t("model.title"), items), done)
+
+
+def open_sessions(chat: ChatScreen, _arguments: str = "") -> None:
+    """Pick an earlier session of this folder."""
+    chat.run_worker(_open_sessions(chat), exit_on_error=False)
+
+
+async def _open_sessions(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
+
+    async def sessions(agent: Any) -> Any:
+        return agent.runtime.store.list(agent.session.workdir)
+
+    found = await chat.home.bridge.query(sessions)
+    items = [
+        PickerItem(
+            s.header.id,
+            s.header.title or s.header.id,
+            datetime.fromtimestamp(s.modified).strftime("%Y-%m-%d %H:%M"),
+            current=s.header.id == chat.session_id,
+        )
+        for s in found
+    ]
+
+    def done(result: PickerResult | None) -> None:
+        if result is not None:
+            chat.run_worker(chat.home.bridge.switch(result.item_id), exit_on_error=False)
+
+    chat.app.push_screen(PickerScreen(chat.t, chat.t("sessions.heading"), items), done)
+
+
+def open_ledger(chat: ChatScreen, _arguments: str = "") -> None:
+    """Every model call with tokens and money."""
+    chat.run_worker(_open_ledger(chat), exit_on_error=False)
+
+
+async def _open_ledger(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.ledger_lines import ledger_line
+    from reactagent_tui.tui.screens.ledger import LedgerScreen
+
+    async def rows(agent: Any) -> Any:
+        return agent.session.ledger.rows
+
+    found = await chat.home.bridge.query(rows)
+    chat.app.push_screen(LedgerScreen(chat.t, [ledger_line(row, chat.t) for row in found]))
+
+
+def open_call(chat: ChatScreen, call_id: str) -> None:
+    """The whole output of one call, on a screen of its own."""
+    chat.run_worker(_open_call(chat, call_id), exit_on_error=False)
+
+
+async def _open_call(chat: ChatScreen, call_id: str) -> None:
+    from reactagent_tui.tui.presenter import key_argument, verb
+    from reactagent_tui.tui.screens.detail import DetailScreen
+
+    async def find(agent: Any) -> Any:
+        messages = agent.session.file.messages
+        calls = [c for m in messages for c in getattr(m, "tool_calls", ()) if c.id == call_id]
+        results = [m for m in messages if getattr(m, "call_id", None) == call_id]
+        return (calls or [None])[-1], (results or [None])[-1]
+
+    call, result = await chat.home.bridge.query(find)
+    if call is None or result is None:
+        return
+    blocks = result.blocks or (TextBlock(result.text),)
+    chat.app.push_screen(DetailScreen(chat.t, f"{verb(call.name)} {key_argument(call)}", blocks))
+
+
+def change_language(chat: ChatScreen, arguments: str) -> None:
+    """`/language en|zh|auto`, for this run of the program."""
+    if arguments not in LANGUAGES:
+        chat.warn(chat.t("language.usage"))
+        return
+    chat.home.use_language(arguments)
+
+
+def _quit(chat: ChatScreen, _arguments: str) -> None:
+    chat.run_worker(chat.home.action_quit(), exit_on_error=False)
+
+
+def _copy(chat: ChatScreen, _arguments: str) -> None:
+    chat._copy(chat.transcript.last_answer())
+
+
+def _sidebar(chat: ChatScreen, _arguments: str) -> None:
+    chat.do_sidebar()
+
+
+_COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
+    "help": open_help,
+    "keys": open_help,
+    "theme": open_themes,
+    "model": open_models,
+    "resume": open_sessions,
+    "sessions": open_sessions,
+    "cost": open_ledger,
+    "language": change_language,
+    "quit": _quit,
+    "exit": _quit,
+    "copy": _copy,
+    "sidebar": _sidebar,
+}
+_ONLY_BARE = frozenset({"model", "resume"})
+"""With arguments these belong to the core."""

@@ -1,0 +1,243 @@
+"""The bottom line: what happens now, for how long, which keys stop it; and what the next message costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from textual.content import Content
+
+from reactagent_tui.core.display import clean_line
+from reactagent_tui.core.events import Money, UsageUpdated
+from reactagent_tui.locales import Translate
+from reactagent_tui.tui.presenter import format_money, format_seconds, format_tokens
+from reactagent_tui.tui.widgets.line_layout import Part, bar, cut, join_parts, spread
+from reactagent_tui.tui.widgets.painted import Painted
+from reactagent_tui.tui.widgets.usage_panel import context_style
+
+FRAMES_PER_SECOND = 4
+_SPINNER = "◐◓◑◒"
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A turn runs; `since` on the bar's clock, in seconds."""
+
+    step: int
+    since: float
+    pausing: bool = False
+    """It will pause after this step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForUser:
+    """A question is open."""
+
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The call failed; the next try is due at `until`. `reason` is shown as it is."""
+
+    attempt: int
+    attempts: int
+    until: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForServer:
+    """Nothing was generated yet. `share` is 0 to 1 when the server tells."""
+
+    kind: Literal["queued", "prefill", "loading", "connecting"]
+    since: float
+    share: float | None = None
+
+
+Activity: TypeAlias = Idle | Running | Stopping | WaitingForUser | Retrying | WaitingForServer
+
+
+@dataclass(frozen=True, slots=True)
+class NextCall:
+    """What sending now would cost: prompt tokens, how many of them are cached, and money."""
+
+    tokens: int
+    cached: int
+    cost: Money
+
+
+class StatusBar(Painted):
+    """One line. Times come from `clock`; the screen calls `tick` a few times a second while something runs."""
+
+    def __init__(
+        self,
+        t: Translate,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        reduced_motion: bool = False,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id=id)
+        self._t = t
+        self._clock = clock
+        self._reduced_motion = reduced_motion
+        self._activity: Activity = Idle()
+        self._usage: UsageUpdated | None = None
+        self._usage_inline = False
+        self._next: NextCall | None = None
+        self._flash: tuple[str, float] | None = None
+        self._now = clock()
+
+    @property
+    def activity(self) -> Activity:
+        return self._activity
+
+    def show_activity(self, activity: Activity) -> None:
+        self._activity = activity
+        self.tick(self._clock())
+
+    def update_usage(self, event: UsageUpdated) -> None:
+        """Newest totals; shown here only while the usage panel is hidden."""
+        self._usage = event
+        if self._usage_inline:
+            self.repaint()
+
+    def show_usage(self, inline: bool) -> None:
+        """Whether tokens, money and context belong on this line (the sidebar is hidden)."""
+        self._usage_inline = inline
+        self.repaint()
+
+    def set_next(self, price_tag: NextCall | None) -> None:
+        self._next = price_tag
+        self.repaint()
+
+    def flash(self, text: str, seconds: float = 2.0) -> None:
+        """A message in place of the line for a moment; gone at the first `tick` after it."""
+        self._flash = (clean_line(text), self._clock() + seconds)
+        self.repaint()
+
+    def clear_flash(self) -> None:
+        self._flash = None
+        self.repaint()
+
+    @property
+    def needs_tick(self) -> bool:
+        """Whether anything on the line changes by time alone: false means no timer is needed."""
+        return self._flash is not None or not isinstance(self._activity, Idle)
+
+    def tick(self, now: float) -> None:
+        self._now = now
+        if self._flash is not None and now >= self._flash[1]:
+            self._flash = None
+        self.repaint()
+
+    def paint(self, width: int, height: int) -> Sequence[Content]:
+        if self._flash is not None:
+            return [Content.styled(f" {cut(self._flash[0], width - 2)}", "bold")]
+        inner = max(width - 2, 0)
+        usage = join_parts(self._usage_parts(), inner - 10, " ", whole=True) if self._usage_inline else Content("")
+        used = usage.cell_length + 2 if usage else 0
+        glyph = self._glyph()
+        used += glyph.cell_length
+        left = Content.assemble(glyph, join_parts(self._left_parts(), inner - used, " · "))
+        if usage:
+            left = Content.assemble(left, "  ", usage)
+        right = join_parts(self._right_parts(), inner - left.cell_length - 3, "   ", whole=True)
+        return [Content.assemble(" ", spread(left, right, inner))]
+
+    def _glyph(self) -> Content:
+        match self._activity:
+            case Idle():
+                return Content("")
+            case WaitingForUser():
+                return Content.styled("○ ", "$warning")
+            case Stopping() | Retrying():
+                style = "$warning"
+            case Running() | WaitingForServer():
+                style = "$primary"
+            case _ as unreachable:
+                assert_never(unreachable)
+        frame = 0 if self._reduced_motion else int(self._now * FRAMES_PER_SECOND) % len(_SPINNER)
+        return Content.styled(f"{_SPINNER[frame]} ", style)
+
+    def _left_parts(self) -> list[Part]:
+        """What happens, for how long, which keys help; hints are the first to go."""
+        activity, t = self._activity, self._t
+        stop = self._hint("status.esc_stop", 3)
+        match activity:
+            case Idle():
+                hints = ("status.hint_send", "status.hint_file", "status.hint_command")
+                return [self._hint(key, 3 - index) for index, key in enumerate(hints)]
+            case Running(step, since, pausing):
+                what = t("status.pausing" if pausing else "status.step", step=step)
+                pause = self._hint("status.resume" if pausing else "status.pause", 1)
+                return [Part(Content(what), 4), self._time(since), stop, pause]
+            case Stopping(since):
+                return [Part(Content(t("status.stopping")), 9), self._time(since)]
+            case WaitingForUser(since):
+                return [Part(Content(t("status.needs_you")), 9), self._time(since), self._hint("status.esc_deny", 2)]
+            case Retrying(attempt, attempts, until, reason):
+                left = format_seconds(max(until - self._now, 0.0))
+                what = t("status.retry", attempt=attempt, attempts=attempts, time=left)
+                return [Part(Content(what), 9), Part(Content(clean_line(reason)), 2), stop]
+            case WaitingForServer(kind, since, share):
+                return [Part(Content(t(f"status.wait_{kind}")), 9), Part(_progress(share), 4), self._time(since), stop]
+            case _:
+                assert_never(activity)
+
+    def _time(self, since: float) -> Part:
+        return Part(Content(format_seconds(max(self._now - since, 0.0))), 5)
+
+    def _hint(self, key: str, keep: int) -> Part:
+        return Part(Content.styled(self._t(key), "$text-muted"), keep)
+
+    def _right_parts(self) -> list[Part]:
+        parts = []
+        if self._next is not None:
+            tag = self._next
+            cached = self._t("status.next_cached", cached=format_tokens(tag.cached)) if tag.cached else ""
+            text = self._t("status.next", tokens=format_tokens(tag.tokens), cached=cached, cost=_plain_money(tag.cost))
+            parts.append(Part(Content.styled(" ".join(text.split()), "$text-muted"), 2))
+        parts.append(self._hint("status.help", 1))
+        return parts
+
+    def _usage_parts(self) -> list[Part]:
+        event = self._usage
+        if event is None:
+            return []
+        usage = event.totals.session_usage
+        tokens = f"↑{format_tokens(usage.prompt)} ⟳{format_tokens(usage.cache_read)} ↓{format_tokens(usage.output)}"
+        parts = [
+            Part(Content.styled(tokens, "$text-muted"), 1),
+            Part(Content(format_money(event.totals.session_cost)), 3),
+        ]
+        if event.context_size:
+            share = event.context_used / event.context_size
+            text = self._t("status.context", percent=round(share * 100))
+            parts.append(Part(Content.styled(text, context_style(share)), 2))
+        return parts
+
+
+def _plain_money(cost: Money) -> str:
+    """The amount without its own `~`: the tag says `≈` already."""
+    return format_money(cost).removeprefix("~")
+
+
+def _progress(share: float | None) -> Content:
+    if share is None:
+        return Content("")
+    full, rest = bar(share, 10)
+    return Content.assemble((full, "$primary"), (rest, "$text-muted"), f" {round(share * 100)} %")
