@@ -92,7 +92,7 @@ def _version() -> str:
 
 
 def _usage(text: str) -> int:
-    print(f"reactagent: {text}", file=sys.stderr)
+    sys.stderr.write(f"reactagent: {text}\n")
     return 2
 
 
@@ -165,7 +165,7 @@ def _options(args: Namespace) -> Options | int:
         from reactagent_tui.core.paths import user_paths
 
         debug_file = Path(args.debug) if args.debug else user_paths().logs / "agent.log"
-        print(f"reactagent: debug log: {debug_file}", file=sys.stderr)
+        sys.stderr.write(f"reactagent: debug log: {debug_file}\n")
     return Options(
         config_file=Path(args.config) if args.config else None,
         overrides=overrides,

@@ -14,6 +14,8 @@ from reactagent_tui.core.display import DisplayBlock, block_from_record, block_t
 from reactagent_tui.core.usage import Usage
 
 SCHEMA_VERSION = 1
+INTERRUPTED_NOTE = "(The user interrupted you at this point.)"
+"""Put before the user's next message, so that the model knows where it was stopped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,11 @@ from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
-from reactagent_tui.core.skills.loader import SkillLibrary, default_sources
+from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import builtin_tools
+from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
+from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
 from reactagent_tui.core.tools.skills import skill_tools
 from reactagent_tui.core.tools.toolkit import Toolkit
 
@@ -63,6 +65,7 @@ class Runtime:
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
     _http: HttpPool = field(default_factory=HttpPool)
     _secrets: list[str] = field(default_factory=list[str])
+    _locks: PathLocks = field(default_factory=PathLocks)
     _providers: dict[str, ChatProvider] = field(default_factory=dict[str, ChatProvider])
     _skills: dict[Path, SkillLibrary] = field(default_factory=dict[Path, SkillLibrary])
     _instructions: dict[str, tuple[tuple[str, str], ...]] = field(
@@ -125,11 +128,16 @@ class Runtime:
         """The skills that count in a folder; read again when a file changed."""
         library = self._skills.get(workdir)
         if library is None:
-            home = Path(self.env.get("HOME") or Path.home())
-            library = self._skills[workdir] = SkillLibrary(default_sources(self.paths, home, workdir))
+            disabled = self.loaded.config.skills.disabled
+            library = self._skills[workdir] = SkillLibrary(self._skill_sources(workdir), disabled=disabled)
         else:
             library.reload_if_changed()
         return library
+
+    def _skill_sources(self, workdir: Path) -> tuple[SkillSource, ...]:
+        home = Path(self.env.get("HOME") or Path.home())
+        extra = tuple(SkillSource(Path(d).expanduser(), "user") for d in self.loaded.config.skills.directories)
+        return default_sources(self.paths, home, workdir) + extra
 
     # -- sessions ---------------------------------------------------------------------------
 
@@ -164,6 +172,7 @@ class Runtime:
                 allow=config.permissions.allow,
                 ask=config.permissions.ask,
                 deny=config.permissions.deny,
+                readable=(file.folder, *(source.path for source in self._skill_sources(workdir))),
             ),
             ledger=self._ledger(file),
             system=self._system,
@@ -203,7 +212,14 @@ class Runtime:
     # -- building ---------------------------------------------------------------------------
 
     def _toolkit(self, workdir: Path) -> Toolkit:
-        return Toolkit([*builtin_tools(), *skill_tools(lambda: self.skills(workdir))])
+        tools = builtin_tools(
+            locks=self._locks, shell_timeout=self.loaded.config.tools.shell_timeout, secrets=self._key_variables()
+        )
+        return Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
+
+    def _key_variables(self) -> tuple[str, ...]:
+        """Variables that hold provider keys: commands do not get them."""
+        return tuple(name for name in self.env if name.endswith("_API_KEY")) + PROVIDER_KEYS
 
     def _debug(self, session_id: str) -> DebugSteps | None:
         path = self.options.debug_file

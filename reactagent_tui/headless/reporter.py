@@ -64,7 +64,8 @@ class HeadlessReporter:
         if self.quiet and not always:
             return
         try:
-            print(clean(line) if self.stderr.isatty() else line, file=self.stderr, flush=True)
+            self.stderr.write((clean(line) if self.stderr.isatty() else line) + "\n")
+            self.stderr.flush()
         except (OSError, ValueError, UnicodeEncodeError):
             self.quiet = True
 

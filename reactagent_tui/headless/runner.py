@@ -122,10 +122,10 @@ async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessRe
         )
     with _signals(session) as received:
         result = await session.run(message)
-    if result.error:
-        reporter.say(result.error, always=True)
+    if result.reason == "ERROR":
+        reporter.say(f"reactagent: {result.error}", always=True)
     elif result.reason not in ("ANSWER", "PAUSED"):
-        reporter.say(reporter.t(f"ended.{result.reason}"), always=True)
+        reporter.say(reporter.t(f"ended.{result.reason}", detail=result.error or ""), always=True)
     out.result(result, session, reporter)
     if signal.SIGTERM in received:
         return TERMINATED
@@ -291,7 +291,7 @@ def main_headless(task: Task, t: Callable[..., str]) -> int:
     try:
         return asyncio.run(run_task(task, t))
     except ReactAgentError as error:
-        print(f"reactagent: {error}", file=sys.stderr)
+        sys.stderr.write(f"reactagent: {error}\n")
         return 2
     except KeyboardInterrupt:
         return 130

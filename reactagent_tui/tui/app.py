@@ -126,6 +126,7 @@ class ReactAgentApp(App[int]):
             density=ui.density,
             sidebar=ui.sidebar,
             reduced_motion=ui.reduced_motion,
+            notifications=ui.notifications,
         )
         explicit = Path(self.started_with.config_file) if self.started_with.config_file else None
         write_boot(self.paths, config_sources(self.paths, explicit, os.environ), boot)

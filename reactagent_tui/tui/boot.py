@@ -32,6 +32,7 @@ class Boot:
     density: str = "comfortable"
     sidebar: str = "auto"
     reduced_motion: bool = False
+    notifications: str = "auto"
     dark: bool = True
     """The terminal's background when it was last asked."""
     verbosity: str = "normal"

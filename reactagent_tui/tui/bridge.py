@@ -152,9 +152,7 @@ class Bridge:
             agent.loop.call_soon_threadsafe(self._set_closing, agent)
         except RuntimeError:
             return  # the loop has ended already
-        deadline = time.monotonic() + seconds
-        while agent.thread.is_alive() and time.monotonic() < deadline:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(agent.thread.join, seconds)
 
     # -- what the screen asks for -----------------------------------------------------------
 
@@ -294,10 +292,7 @@ class Bridge:
     async def _ping(self, agent: _Agent) -> bool:
         answered = threading.Event()
         self._post(agent, answered.set)
-        deadline = time.monotonic() + PING_PATIENCE
-        while not answered.is_set() and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
-        return answered.is_set()
+        return await asyncio.to_thread(answered.wait, PING_PATIENCE)
 
     def _replace_agent(self, agent: _Agent) -> None:
         """The agent's loop does not answer: leave its thread behind and open the session in a new one."""

@@ -1,4 +1,4 @@
-"""What ESC and Ctrl+C do: ladders, one press one level. Pure; the screen tells what is open and does what comes back."""
+"""What ESC and Ctrl+C do: ladders, one press one level. Pure: the screen tells what is open, and acts."""
 
 from __future__ import annotations
 

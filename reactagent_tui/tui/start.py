@@ -46,9 +46,9 @@ def run_screen(start: Start) -> int:
     with TtyGuard():
         app.run()
     if app.failure:
-        print(f"reactagent: {app.failure}", file=sys.stderr)
+        sys.stderr.write(f"reactagent: {app.failure}\n")
     elif app.crash:
-        print(t("crash.line", error=app.crash, log=str(paths.logs / "screen.log")), file=sys.stderr)
+        sys.stderr.write(t("crash.line", error=app.crash, log=str(paths.logs / "screen.log")) + "\n")
     elif app.farewell:
-        print(app.farewell)
+        sys.stdout.write(app.farewell + "\n")
     return app.return_code or 0

@@ -138,6 +138,10 @@ class Terminal:
             found = self._changed.wait_for(lambda: data in self.output[start:], PATIENCE)
         assert found, f"{data!r} not in {self.output[start:][-2000:]!r}"
 
+    def wait_bold(self, text: str) -> str:
+        """Until the screen shows `text` with its first character bold: how the program marks a key that counts now."""
+        return self.wait_until(lambda: self._is_bold(text), f"bold {text!r}")
+
     def wait_exit(self) -> int:
         """Exit code; negative for a signal. All output has been read."""
         code = self.process.wait(PATIENCE)
@@ -154,6 +158,15 @@ class Terminal:
     def send(self, keys: str | bytes) -> None:
         """Write keys as they are."""
         os.write(self.master, keys.encode() if isinstance(keys, str) else keys)
+
+    def press_until_gone(self, key: str, shown: str) -> None:
+        """Press a key that the program ignores for a moment (a guard against haste) until `shown` has left."""
+        for _ in range(100):
+            self.send(key)
+            with self._changed:
+                if self._changed.wait_for(lambda: shown not in self._text(), PATIENCE / 100):
+                    return
+        raise AssertionError(f"{shown!r} stays:\n{self.text()}")
 
     def paste(self, text: str) -> None:
         """A bracketed paste."""
@@ -207,6 +220,13 @@ class Terminal:
                 found.append((match.start(), answer % match.group(1) if b"%s" in answer else answer))
         for _, answer in sorted(found):
             os.write(self.master, answer)
+
+    def _is_bold(self, text: str) -> bool:
+        for row, line in enumerate(self._text().split("\n")):
+            column = line.find(text)
+            if column >= 0 and self._screen.buffer[row][column].bold:
+                return True
+        return False
 
     def _feed(self) -> None:
         new = self.output[self._fed :]

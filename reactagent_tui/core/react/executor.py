@@ -262,7 +262,11 @@ class Executor:
                 self.permissions.grant(access, None)
                 return True
             case "pattern":
-                self.permissions.grant(access, answer.pattern or asked.pattern)
+                try:
+                    self.permissions.grant(access, answer.pattern or asked.pattern)
+                except ValueError as error:
+                    # the call was allowed all the same; only the rule for later ones cannot be kept
+                    log.warning("the rule %r was not kept: %s", answer.pattern, error)
                 return True
             case "deny" | "stop":
                 self.denied.append(slot.call)

@@ -26,6 +26,9 @@ _MAX_DEPTH = 4
 """Of `sh -c` in `sh -c`."""
 
 _MAX_NESTING = 60
+_MAX_PATTERNS = 40
+"""Words with `*`: each is looked up on the disk."""
+
 _ODD_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
@@ -107,15 +110,32 @@ def _parse(source: str, depth: int) -> CommandLine:
         return CommandLine(source, unparsable=True)
     walk = _Walk(data, depth)
     walk.visit(root, substitution=False)
+    parts, few_patterns = _limit_patterns(walk.parts)
     return CommandLine(
         source,
-        tuple(walk.parts),
-        walk.unparsable,
+        parts,
+        walk.unparsable or not few_patterns,
         walk.has_heredoc,
         frozenset(walk.functions),
         walk.is_fork_bomb,
         walk.hidden,
     )
+
+
+def _limit_patterns(parts: list[SimpleCommand]) -> tuple[tuple[SimpleCommand, ...], bool]:
+    """The parts with patterns beyond the limit taken for plain words, and whether there were none beyond."""
+    if sum(word.glob for part in parts for word in part.words) <= _MAX_PATTERNS:
+        return tuple(parts), True
+    left = _MAX_PATTERNS
+    limited: list[SimpleCommand] = []
+    for part in parts:
+        words = list(part.words)
+        for index, word in enumerate(words):
+            if word.glob and left <= 0:
+                words[index] = replace(word, glob=False)
+            left -= word.glob
+        limited.append(replace(part, words=tuple(words)))
+    return tuple(limited), False
 
 
 def _evaluates_text(source: str) -> bool:

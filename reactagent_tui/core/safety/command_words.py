@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ _ESCAPED = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r"\\(\n|[\\\"$`])")
 _GLOB = re.compile(r"(?<!\\)[*?\[]")
 _BRACES = re.compile(r"(?<!\\)\{[^{}]*(,|\.\.)[^{}]*\}")
+KNOWN = {"$REACTAGENT_PYTHON": sys.executable, "${REACTAGENT_PYTHON}": sys.executable}
+"""Variables that the shell tool itself sets: their value is known."""
 _EXPANSIONS = frozenset(
     ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
 )
@@ -49,7 +52,7 @@ def word_of(node: Node, source: bytes) -> Word:
         case "concatenation":
             return _joined(node, source, raw)
         case _:
-            return Word(raw, dynamic=True)
+            return Word(KNOWN.get(raw, raw), dynamic=raw not in KNOWN)
 
 
 def _unescape(raw: str) -> str:
@@ -63,10 +66,11 @@ def _quoted(node: Node, source: bytes) -> Word:
     dynamic = False
     for child in node.named_children:
         if child.type in _EXPANSIONS:
+            raw = source[child.start_byte : child.end_byte].decode("utf-8", "replace")
             pieces.append(_unescape_quoted(source[start : child.start_byte]))
-            pieces.append(source[child.start_byte : child.end_byte].decode("utf-8", "replace"))
+            pieces.append(KNOWN.get(raw, raw))
             start = child.end_byte
-            dynamic = True
+            dynamic = dynamic or raw not in KNOWN
     pieces.append(_unescape_quoted(source[start:end]))
     return Word("".join(pieces), dynamic, quoted=True)
 

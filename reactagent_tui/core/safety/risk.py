@@ -39,9 +39,9 @@ def _of_part(part: SimpleCommand, line: CommandLine, data: CommandData) -> Itera
             yield f"risk.env\t{variable}"
     if part.in_background:
         yield f"risk.background\t{name}"
-    if not part.words or part_only_reads(part, line.functions):
-        return
-    yield from _of_program(replace(part, redirects=()), name, data)
+    program = replace(part, redirects=(), in_background=False)
+    if part.words and not part_only_reads(program, line.functions):
+        yield from _of_program(program, name, data)
 
 
 def _of_program(part: SimpleCommand, name: str, data: CommandData) -> Iterator[str]:

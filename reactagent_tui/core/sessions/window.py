@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from reactagent_tui.core.llm.base import ModelInfo, WireRules
 from reactagent_tui.core.messages import (
+    INTERRUPTED_NOTE,
     AssistantMessage,
     AssistantPart,
     Message,
@@ -23,7 +24,6 @@ from reactagent_tui.core.messages import (
     UserMessage,
 )
 
-INTERRUPTED_NOTE = "(The user interrupted you at this point.)"
 LOST_TEXT = "No result: the program ended before this call was done. It may or may not have had an effect; check."
 START_NOTE = "(The beginning of this conversation is not shown.)"
 GO_ON = "Go on."

@@ -87,8 +87,9 @@ class _Scan:
 class SkillLibrary:
     """The skills of some sources. Reads the disk when made and in `reload_if_changed`, at no other time."""
 
-    def __init__(self, sources: Sequence[SkillSource]) -> None:
+    def __init__(self, sources: Sequence[SkillSource], *, disabled: Sequence[str] = ()) -> None:
         self._sources = tuple(sources)
+        self._disabled = frozenset(normalise(name) for name in disabled)
         self._skills: dict[str, Skill] = {}
         self._problems: tuple[SkillProblem, ...] = ()
         self._stamps: list[tuple[str, int, int]] = []
@@ -135,7 +136,7 @@ class SkillLibrary:
         for folder, number in scan.folders:
             skill, found = read_skill(folder, self._sources[number].origin)
             problems += found
-            if skill is None:
+            if skill is None or normalise(skill.name) in self._disabled:
                 continue
             key, rank = normalise(skill.name), (_RANK[skill.source], number)
             older = skills.get(key)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from reactagent_tui.core.tools.base import Tool
 from reactagent_tui.core.tools.places import PathLocks
 
 
-def builtin_tools(*, locks: PathLocks | None = None) -> list[Tool]:
+def builtin_tools(
+    *, locks: PathLocks | None = None, shell_timeout: float | None = None, secrets: Iterable[str] | None = None
+) -> list[Tool]:
     """Shell and file tools, made anew. Give the same `locks` to every list that may write the same files."""
     from reactagent_tui.core.tools.edit_file import EditFile
     from reactagent_tui.core.tools.glob import Glob
@@ -14,11 +18,15 @@ def builtin_tools(*, locks: PathLocks | None = None) -> list[Tool]:
     from reactagent_tui.core.tools.list_dir import ListDir
     from reactagent_tui.core.tools.read_file import ReadFile
     from reactagent_tui.core.tools.shell import RunShellCommand
+    from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
     from reactagent_tui.core.tools.write_file import WriteFile
 
     locks = locks or PathLocks()
     return [
-        RunShellCommand(),
+        RunShellCommand(
+            secrets=PROVIDER_KEYS if secrets is None else secrets,
+            default_timeout=10.0 if shell_timeout is None else shell_timeout,
+        ),
         ReadFile(),
         WriteFile(locks),
         EditFile(locks),

@@ -36,7 +36,9 @@ class ShellArgs(ToolArgs):
     """Arguments of run_shell_command."""
 
     command: str = Field(description="The command line, as bash reads it.")
-    timeout_seconds: float = Field(default=10, description="Seconds until it is stopped, 1 to 600.")
+    timeout_seconds: float | None = Field(
+        default=None, description="Seconds until it is stopped, 1 to 600; 10 if left out."
+    )
     run_in_background: bool = Field(default=False, description="Go on without waiting for it. Not available yet.")
     workdir: str | None = Field(default=None, description="Directory to run in; default: the working directory.")
 
@@ -55,9 +57,10 @@ class RunShellCommand(ToolBase[ShellArgs]):
     args_type = ShellArgs
     writes = True
 
-    def __init__(self, *, secrets: Iterable[str] = PROVIDER_KEYS) -> None:
+    def __init__(self, *, secrets: Iterable[str] = PROVIDER_KEYS, default_timeout: float = 10.0) -> None:
         super().__init__()
         self._secrets = tuple(secrets)
+        self._default_timeout = default_timeout
         self._partial: dict[str, ToolOutcome] = {}
 
     def partial(self, call_id: str) -> ToolOutcome | None:
@@ -97,7 +100,7 @@ class RunShellCommand(ToolBase[ShellArgs]):
         workdir = _workdir(args, ctx)
         if not workdir.is_dir():
             raise ToolFailure("not_found", f"The directory {workdir} does not exist, so the command was not run.")
-        timeout, note = _clamp(args.timeout_seconds)
+        timeout, note = _clamp(self._default_timeout if args.timeout_seconds is None else args.timeout_seconds)
         encoding = console_encoding()
         output = CommandOutput(ctx.log_dir, ctx.call_id, LiveOutput(ctx.output), encoding)
         env = child_env(os.environ, ctx.env, secrets=self._secrets, encoding=encoding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -16,7 +16,6 @@ from textual.timer import Timer
 from reactagent_tui.core.events import (
     AgentEvent,
     BudgetReached,
-    CompactionDone,
     CostTotals,
     MessageFinished,
     ModeChanged,
@@ -29,13 +28,11 @@ from reactagent_tui.core.events import (
     RunEnded,
     RunStarted,
     SessionChanged,
-    StepFinished,
     StepStarted,
     TextDelta,
     TextReclassified,
     ThinkingDelta,
     TitleChanged,
-    TodoChanged,
     ToolCallDelta,
     ToolFinished,
     ToolOutput,
@@ -44,7 +41,7 @@ from reactagent_tui.core.events import (
     UserMessageAdded,
     WaitProgress,
 )
-from reactagent_tui.core.reporter import Answer
+from reactagent_tui.core.reporter import Answer, Question
 from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.ladder import Ladder, Situation
 from reactagent_tui.tui.presenter import format_money, format_seconds
@@ -177,7 +174,7 @@ class ChatScreen(ChatActions):
 
     def settings_changed(self) -> None:
         """The configuration arrived and differs from what the first frame assumed."""
-        self.prompt.keymap = self.home.keymap
+        self.prompt.set_keymap(self.home.keymap)
         self._fit(self.app.size)
 
     # -- what ESC means ---------------------------------------------------------------------
@@ -299,19 +296,11 @@ class ChatScreen(ChatActions):
             case RunEnded():
                 self._run_ended(event)
             case QuestionAsked(question_id=question_id, question=question):
-                self.question_open_since = time.monotonic()
-                self.dock.open(question_id, question)
-                self._show_activity()
-                self.update_esc_target()
-                self.notify_user("needs_you")
+                self._question_asked(question_id, question)
             case QuestionClosed(question_id=question_id):
                 self.dock.close(question_id)
                 self._show_activity()
                 self.update_esc_target()
-            case UsageUpdated():
-                self.usage = event
-                self.usage_panel.update_usage(event)
-                self.status.update_usage(event)
             case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
                 self.status.show_activity(Retrying(attempt, attempts, time.monotonic() + delay, reason))
             case WaitProgress(kind=kind, seconds=seconds, share=share):
@@ -321,39 +310,39 @@ class ChatScreen(ChatActions):
                 self.prompt.set_queued(len(items))
             case Notice(key=key, params=params, level=level, blocks=blocks):
                 self.transcript.add_notice(self.t(key, **params), level=level, blocks=blocks)
+            case _:
+                self._apply_to_panels(event)
+
+    def _apply_to_panels(self, event: AgentEvent) -> None:
+        match event:
+            case UsageUpdated():
+                self.usage = event
+                self.usage_panel.update_usage(event)
+                self.status.update_usage(event)
+            case BudgetReached():
+                self.usage_panel.update_budget(event)
             case ModeChanged(mode=mode):
                 self.mode = mode
                 self.prompt.set_mode(mode)
-            case ModelChanged(provider=provider, model=model):
-                self.model = model
-                self.header.set_model(model if provider in ("", model) else f"{provider}/{model}")
-                self.usage_panel.show_totals(
-                    self._totals(),
-                    0 if self.usage is None else self.usage.context_used,
-                    event.context_size,
-                    assumed=event.context_assumed,
-                )
+            case ModelChanged():
+                self._model_changed(event)
             case TitleChanged(title=title):
                 self.set_title(title)
-            case BudgetReached():
-                self.usage_panel.update_budget(event)
-            case StepFinished() | CompactionDone() | TodoChanged():
-                pass
-            case (
-                SessionChanged()
-                | TextDelta()
-                | ThinkingDelta()
-                | TextReclassified()
-                | ToolCallDelta()
-                | MessageFinished()
-                | ToolStarted()
-                | ToolOutput()
-                | ToolFinished()
-                | UserMessageAdded()
-            ):
-                raise AssertionError(f"{type(event).__name__} belongs to another place")
             case _:
-                assert_never(event)
+                pass  # StepFinished, CompactionDone, TodoChanged: nothing of theirs is on this screen
+
+    def _question_asked(self, question_id: str, question: Question) -> None:
+        self.question_open_since = time.monotonic()
+        self.dock.open(question_id, question)
+        self._show_activity()
+        self.update_esc_target()
+        self.notify_user("needs_you")
+
+    def _model_changed(self, event: ModelChanged) -> None:
+        self.model = event.model
+        self.header.set_model(event.model if event.provider in ("", event.model) else f"{event.provider}/{event.model}")
+        used = 0 if self.usage is None else self.usage.context_used
+        self.usage_panel.show_totals(self._totals(), used, event.context_size, assumed=event.context_assumed)
 
     def _totals(self) -> CostTotals:
         return CostTotals() if self.usage is None else self.usage.totals

@@ -19,7 +19,7 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.paths import folder_slug
 from reactagent_tui.core.reporter import Answer
 from reactagent_tui.tui import screen_commands
-from reactagent_tui.tui.history import HistoryFile
+from reactagent_tui.tui.history import Draft, HistoryFile
 from reactagent_tui.tui.ladder import CtrlC, Esc
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
@@ -429,6 +429,7 @@ class ChatActions(Screen[None]):
             case "command":
                 found = fuzzy_filter(message.prefix, self._commands, lambda item: item.value[1:])
                 me.popup.show(found, "command", message.prefix)
+                me.update_esc_target()
             case "file":
                 me.run_worker(self._complete_file(message.prefix), group="files", exclusive=True, exit_on_error=False)
             case _:
@@ -441,8 +442,10 @@ class ChatActions(Screen[None]):
         await asyncio.sleep(0.03)  # the next key cancels this one
         if self._files is None or self._files.root != me.workdir:
             self._files = FileIndex(me.workdir)
-        found = await self._files.search(prefix)
-        me.popup.show([Completion(f"@{path}", path) for path in found], "file", prefix)
+        found = await self._files.query(prefix)
+        if found is not None:
+            me.popup.show(found, "file", prefix)
+            me.update_esc_target()
 
     _files: Any = None
 
@@ -455,7 +458,7 @@ class ChatActions(Screen[None]):
 
         taken = await me.home.bridge.query(take)
         if taken is not None and not me.prompt.text:
-            me.prompt.restore(taken.text)
+            me.prompt.restore(Draft(taken.text, {}, False))
 
     @on(HoldsEscape)
     def _holds_escape(self, message: HoldsEscape) -> None:
@@ -566,7 +569,7 @@ class ChatActions(Screen[None]):
     def notify_user(self, what: str) -> None:
         """Bell or desktop notice when the terminal is not looked at; the tab title shows the state."""
         self._tab_title()
-        if what and not self._home.app_focus_now:
+        if what and not self._home.app_focus_now and self._home.boot.notifications != "off":
             self._home.bell()
 
     def _tab_title(self) -> None:

@@ -90,10 +90,10 @@ class Splitter:
         text = self._partial + text
         at = 0
         while True:
-            end = text.find("\n", at)
-            if end < 0 and len(text) - at <= LONGEST_LINE:
-                break
-            if end < 0 or end - at > LONGEST_LINE:
+            end = text.find("\n", at, at + LONGEST_LINE + 1)
+            if end < 0:
+                if len(text) - at <= LONGEST_LINE:
+                    break
                 at = self._take_piece(text, at)
                 continue
             self._take(text[at:end])

@@ -141,10 +141,6 @@ class Conversation:
                 else:
                     self._apply_thinking(reply, "".join(texts), came)
 
-    def _last_item(self, reply: Reply) -> Item | None:
-        items = reply.items()
-        return items[-1] if items else None
-
     def _apply_thinking(self, reply: Reply, text: str, came: float) -> None:
         last = reply.parts[-1] if reply.parts else None
         if not isinstance(last, ThinkingItem):
@@ -152,7 +148,7 @@ class Conversation:
                 return
             self._end_part(reply, came)
             last = ThinkingItem(started=came)
-            self._put(last, self._last_item(reply))
+            self._put(last, reply.last_item())
             reply.parts.append(last)
             self.running[last] = None
         last.feed(text)
@@ -180,7 +176,7 @@ class Conversation:
     def _place_chunk(self, reply: Reply, answer: Answer, chunk: Chunk, *, live: bool) -> None:
         item = reply.live
         if item is None:
-            after = self._last_item(reply)
+            after = reply.last_item()
             item = AnswerItem(answer, chunk, live=live)
             self._put(item, after)
         else:
@@ -242,7 +238,7 @@ class Conversation:
         self._adopt_calls(reply, message.tool_calls)
         if message.stop_reason in _MARKED and (reply.parts or reply.calls):
             notice = NoticeItem(self._t(f"transcript.stop_{message.stop_reason}"), "warn")
-            self._put(notice, self._last_item(reply))
+            self._put(notice, reply.last_item())
 
     def _rebuild(self, reply: Reply, wanted: Sequence[tuple[Kind, str]]) -> None:
         first = next(iter(reply.items()), None)
@@ -284,7 +280,7 @@ class Conversation:
                 item = waiting.pop(0)
             elif item is None:
                 item = ToolItem(call.name)
-                self._put(item, self._last_item(reply))
+                self._put(item, reply.last_item())
                 reply.calls[max(reply.calls, default=-1) + 1] = item
             elif item in waiting:
                 waiting.remove(item)
@@ -307,7 +303,7 @@ class Conversation:
         if item is None:
             self._end_part(reply, self._clock())
             item = ToolItem(name)
-            self._put(item, self._last_item(reply))
+            self._put(item, reply.last_item())
             reply.calls[index] = item
         item.name = name or item.name
         item.size = size

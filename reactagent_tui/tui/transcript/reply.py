@@ -43,6 +43,17 @@ class Reply:
             found += part.items if isinstance(part, Answer) else [part]
         return [*found, *self.calls.values()]
 
+    def last_item(self) -> Item | None:
+        """The one that stands lowest."""
+        if self.calls:
+            return list(self.calls.values())[-1]
+        for part in reversed(self.parts):
+            if isinstance(part, ThinkingItem):
+                return part
+            if part.items:
+                return part.items[-1]
+        return None
+
     def told(self) -> list[tuple[Kind, str]]:
         """What was streamed, part by part, without parts that are empty."""
         found: list[tuple[Kind, str]] = []

@@ -45,12 +45,12 @@ class Row(Strip):
     def on_thumb(self, thumb: Segment) -> Strip:
         """The same row where the scrollbar's thumb is."""
         if self._on_thumb is None:
-            self._on_thumb = Strip([*self._segments[:-1], thumb], self.cell_length)
+            self._on_thumb = Strip([*list(self)[:-1], thumb], self.cell_length)
         return self._on_thumb
 
     def copied(self, start: int = 0, end: int | None = None) -> str:
         """Text between two character positions of the row, without gutter, padding and scrollbar."""
-        body = "".join(segment.text for segment in self._segments[:-1])
+        body = "".join(segment.text for segment in list(self)[:-1])
         return body[max(start, self.skip) : end].rstrip()
 
 
@@ -103,7 +103,7 @@ class Page:
         if room > 0:
             segments.append(Segment(" " * room, fill or self.text_style))
         elif room < 0:
-            segments = Strip(segments).crop(0, self.width - 1)._segments
+            segments = list(Strip(segments).crop(0, self.width - 1))
             short = self.width - 1 - sum(cell_len(segment.text) for segment in segments)
             if short > 0:
                 segments = [*segments, Segment(" " * short, fill or self.text_style)]

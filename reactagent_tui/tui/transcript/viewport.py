@@ -347,6 +347,6 @@ class Viewport(ScrollView, can_focus=True, inherit_bindings=False):
 def _keep_same(old: list[Row], new: list[Row]) -> list[Row]:
     """The new rows, with the old one wherever they read the same: it was painted already."""
     return [
-        before if before is row or (before._segments == row._segments and before.joint == row.joint) else row
+        before if before is row or (before == row and before.joint == row.joint) else row
         for before, row in zip(old, new, strict=False)
     ] + new[len(old) :]

@@ -192,34 +192,48 @@ class Transcript(Browser, inherit_bindings=False):
         return True
 
     def _redraw(self, touched: dict[Item, None]) -> tuple[int, int]:
-        """Draw items anew that can be seen, estimate the others; the rows that read otherwise now (low, high)."""
-        low, high = 1 << 30, 0
-        bottom = int(self.scroll_y) + self.size.height
+        """Draw those anew that were drawn, estimate the others; the rows that read otherwise now (low, high).
+
+        What was never drawn is drawn when the view settles, if it can be seen: a flood costs no more than a screen.
+        """
         before = self.column.total
-        for item in touched:
-            index = self.column.index(item)
-            if index < 0:
-                continue
+        low, high = before, 0
+        first_new = len(self.column)
+        bottom = int(self.scroll_y) + self.size.height
+        for index, item in self._places(touched):
             if self._show_thinking and isinstance(item, ThinkingItem):
                 item.open = True
-            top = self.column.top(index)
-            if not self.follow and top > bottom:
-                self.forget(item)
-                item.measured = None
-                item.height = item.estimate(self.page.width, self.verbosity)
-                self.column.changed(index)
-                low = min(low, top)
+            if item.rows is None or (not self.follow and self.column.top(index) > bottom):
+                self._estimate_item(index)
+                first_new = min(first_new, index)
                 continue
-            old = item.rows or []
+            top, old = self.column.top(index), item.rows
             grew = self.draw(index)
             rows = item.rows or []
             same = next((at for at, pair in enumerate(zip(old, rows, strict=False)) if pair[0] is not pair[1]), None)
-            first = min(len(old), len(rows)) if same is None else same
-            low = min(low, top + first)
+            low = min(low, top + (min(len(old), len(rows)) if same is None else same))
             high = max(high, top + len(rows))
             if grew:
                 high = max(high, self.column.total, before)
+        if first_new < len(self.column):
+            low, high = min(low, self.column.top(first_new)), max(high, self.column.total, before)
         return low, high
+
+    def _places(self, touched: dict[Item, None]) -> list[tuple[int, Item]]:
+        """Where the items are, those that are still there."""
+        if len(touched) < 8:
+            found = [(self.column.index(item), item) for item in touched]
+        else:
+            found = [(index, item) for index, item in enumerate(self.column.items) if item in touched]
+        return [place for place in found if place[0] >= 0]
+
+    def _estimate_item(self, index: int) -> None:
+        item = self.column.items[index]
+        self.forget(item)
+        item.measured = None
+        item.gap = 1
+        item.height = item.estimate(self.page.width, self.verbosity)
+        self.column.changed(index)
 
     def _refresh_rows(self, low: int, high: int) -> None:
         """Paint anew the rows between two positions, as far as they can be seen."""

@@ -228,7 +228,7 @@ class ApprovalDock(Painted):
     def _risk(self, state: ApprovalState, question: Question, width: int) -> list[Content]:
         if not state.risk_shown or not isinstance(question, ApprovalQuestion):
             return []
-        return [piece for risk in question.risk for piece in _risk_lines(risk, width)]
+        return [piece for risk in question.risk for piece in _risk_lines(risk, width, self._t)]
 
     def _head(self, question: Question, width: int) -> Content:
         behind = f"  +{len(self._waiting) - 1}" if len(self._waiting) > 1 else ""
@@ -310,8 +310,10 @@ def _body_lines(question: Question, width: int, t: Translate) -> list[Content]:
     return lines
 
 
-def _risk_lines(risk: str, width: int) -> list[Content]:
-    return [Content.assemble(("┊ ", "$warning"), piece) for piece in Content(clean_line(risk)).wrap(max(width - 2, 1))]
+def _risk_lines(risk: str, width: int, t: Translate) -> list[Content]:
+    key, _, value = risk.partition("\t")
+    text = Content(clean_line(t(key, value=value)))
+    return [Content.assemble(("┊ ", "$warning"), piece) for piece in text.wrap(max(width - 2, 1))]
 
 
 def _edit_line(label: str, line: LineEdit, width: int) -> Content:

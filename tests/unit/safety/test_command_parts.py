@@ -90,6 +90,12 @@ def test_words_lose_their_quotes() -> None:
     assert [word.glob for word in part.words] == [False] * 6 + [True, False, False]
 
 
+def test_more_patterns_than_are_worth_looking_up() -> None:
+    parsed = parse_command("ls " + "*/x " * 500)
+    assert parsed.unparsable
+    assert sum(word.glob for part in parsed.parts for word in part.words) == 40
+
+
 def test_redirects() -> None:
     (part,) = parse_command("a > out 2>> err < in 2>&1 >&2 &> all").parts
     assert [(redirect.operator, redirect.target.text, redirect.writes) for redirect in part.redirects] == [

@@ -1,0 +1,140 @@
+"""Starts the real program in a test's own place: temporary HOME and folder, a config of three lines, a scripted server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.model_server import ModelServer
+from tests.fakes.terminal import KEPT, PATIENCE, Terminal, reactagent
+
+PROMPT = "Ask anything"
+OFF = (b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?1004l", b"\x1b[<u", b"\x1b[?1049l")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A headless run."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The last line of stdout as JSON."""
+        return json.loads(self.stdout.splitlines()[-1])
+
+
+@dataclass
+class Place:
+    """A user's machine: where the config lies and how the program is started there."""
+
+    root: Path
+    server: ModelServer
+    env: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def config(self) -> Path:
+        """The three lines."""
+        return self.write_config(self.server.base)
+
+    def write_config(self, base: str, more: str = "") -> Path:
+        """A config file for a server at `base`."""
+        path = self.root / "config.yaml"
+        path.write_text(f"api_key: sk-planted-key\napi_base: {base}\nmodel: fake-model\n{more}", encoding="utf-8")
+        path.chmod(0o600)
+        return path
+
+    @contextlib.contextmanager
+    def screen(
+        self,
+        *args: str,
+        shows: str = PROMPT,
+        cwd: Path | None = None,
+        columns: int = 120,
+        rows: int = 40,
+        config: Path | None = None,
+    ) -> Iterator[Terminal]:
+        """The full screen, once it `shows` something; killed at the end if the test did not leave it."""
+        argv = reactagent("--config", str(config or self.config), *args)
+        with Terminal(argv, cwd=cwd or self.work, env=self.env, columns=columns, rows=rows) as terminal:
+            terminal.wait(shows)
+            yield terminal
+
+    def start(self, *args: str, config: Path | None = None, **more: Any) -> subprocess.Popen[bytes]:
+        """A headless run that the test drives itself."""
+        env = {key: value for key, value in os.environ.items() if key in KEPT} | {"LANG": "C.UTF-8"} | self.env
+        options: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "cwd": self.work,
+            "env": env,
+        }
+        argv = reactagent(*(() if "--demo" in args else ("--config", str(config or self.config))), *args)
+        return subprocess.Popen(argv, **(options | more))
+
+    def run(self, *args: str, stdin: str | None = None, config: Path | None = None, **more: Any) -> Ended:
+        """A headless run to its end."""
+        if stdin is not None:
+            more["stdin"] = subprocess.PIPE
+        process = self.start(*args, config=config, **more)
+        out, err = process.communicate(None if stdin is None else stdin.encode(), timeout=PATIENCE)
+        return Ended(process.returncode, (out or b"").decode(), (err or b"").decode())
+
+    def session_files(self) -> list[Path]:
+        """Session files on disk, oldest first."""
+        return sorted((self.home / ".local/state/reactagent/sessions").glob("*/*/session.jsonl"))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Every record of the newest session; raises when a line is torn."""
+        lines = self.session_files()[-1].read_bytes().split(b"\n")
+        assert lines.pop() == b"", "the last line has no end"
+        return [json.loads(line) for line in lines]
+
+
+def eventually(true: Callable[[], bool], what: str) -> None:
+    """Until a condition outside the terminal holds (a process, a file)."""
+    pause = threading.Event()
+    for _ in range(int(PATIENCE / 0.01)):
+        if true():
+            return
+        pause.wait(0.01)
+    raise AssertionError(f"never: {what}")
+
+
+def wait_gone(pid: int) -> None:
+    """Until this process has ended."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([handle], [], [], PATIENCE)[0], f"process {pid} still lives"
+    finally:
+        os.close(handle)
+
+
+def end_all(pids: Sequence[int]) -> None:
+    """After a failed test: nothing of it may live on."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
