@@ -66,6 +66,7 @@ class ReactAgentApp(App[int]):
                 t=t,
                 resume=start.resume,
                 after_load=self._after_load,
+                when_idle=_warm,
             ),
             self._drain,
         )
@@ -240,3 +241,13 @@ class ReactAgentApp(App[int]):
         log.error("the screen failed", exc_info=error)
         self.crash = f"{type(error).__name__}: {error}"
         super()._handle_exception(error)
+
+
+def _warm() -> None:
+    """Import what the first turn needs, so that it neither waits nor holds the screen."""
+    from reactagent_tui.core.cost.pricing import PriceBook
+    from reactagent_tui.tui.transcript import highlight, markdown
+
+    markdown.warm()
+    highlight.warm()
+    PriceBook.warm()

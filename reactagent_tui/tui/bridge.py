@@ -76,6 +76,9 @@ class AgentStart:
     demo_fallback: bool = True
     """Start in demo when no model is configured."""
     after_load: Callable[[Runtime], None] | None = None
+    """Called in the agent's thread with the configuration."""
+    when_idle: Callable[[], None] | None = None
+    """Called in a thread of its own once the agent is ready: imports that the first turn will need."""
 
 
 @dataclass
@@ -335,6 +338,10 @@ class Bridge:
             return
         assert self._ui_loop is not None
         self._ui_loop.call_soon_threadsafe(self._now_ready)
+        if self.start_with.when_idle is not None:
+            warming = asyncio.create_task(asyncio.to_thread(self.start_with.when_idle))
+            agent.tasks.add(warming)
+            warming.add_done_callback(agent.tasks.discard)
         await agent.closing.wait()
         for task in list(agent.tasks):
             task.cancel()

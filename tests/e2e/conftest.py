@@ -20,4 +20,6 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def place(tmp_path: Path, server: ModelServer) -> Place:
-    return Place(tmp_path, server)
+    place = Place(tmp_path, server)
+    place.work.mkdir()
+    return place

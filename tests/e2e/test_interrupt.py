@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.fakes.model_server import ModelServer, ask_tools, begin_to_say, say, shell, silent, silent_stream
@@ -71,14 +69,7 @@ def test_a_running_command_dies(place: Place, server: ModelServer) -> None:
 def run_command(terminal: Terminal, number: int) -> int:
     """Start the turn; the process id that the `number`-th command of the session wrote."""
     terminal.send("run\r")
-    found: list[str] = []
-
-    def shown() -> bool:
-        found[:] = re.findall(r"^ +ready:(\d+)", terminal.text(), re.M)
-        return len(found) >= number
-
-    terminal.wait_until(shown, f"{number} process ids")
-    return int(found[-1])
+    return int(terminal.wait_found(r"^ +ready:(\d+)", number)[-1])
 
 
 def test_in_the_dialog(place: Place, server: ModelServer) -> None:

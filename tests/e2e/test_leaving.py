@@ -30,9 +30,7 @@ def test_end_while_a_command_runs(place: Place, server: ModelServer, number: sig
     server.play(shell("echo ready:$$; sleep 60 & echo child:$!; wait"))
     with place.screen("--mode", "auto") as terminal:
         terminal.send("run\r")
-        screen = terminal.wait("ready:", "child:")
-        pids = [int(pid) for pid in re.findall(r"^ +(?:ready|child):(\d+)", screen, re.M)]
-        assert len(pids) == 2
+        pids = [int(pid) for pid in terminal.wait_found(r"^ +(?:ready|child):(\d+)", 2)]
         if number is None:
             terminal.send("\x11")
         else:

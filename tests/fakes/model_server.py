@@ -1,4 +1,4 @@
-"""A scripted OpenAI-compatible server on loopback: it plays what a test tells it to, and refuses what strict ones refuse.
+"""A scripted OpenAI-compatible server on loopback: plays what a test tells it, refuses what strict ones refuse.
 
 Every request is checked like DeepSeek, OpenAI and Mistral templates check it; a bad one gets a 400 and is kept in
 `complaints`. Each answer takes the next `Reply` of the script; without one it says `OK-TURN-n`. It runs in a thread of

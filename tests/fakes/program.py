@@ -1,4 +1,4 @@
-"""Starts the real program in a test's own place: temporary HOME and folder, a config of three lines, a scripted server."""
+"""Starts the real program in a test's own place: temporary HOME and folder, three-line config, scripted server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class Place:
 
     @property
     def work(self) -> Path:
-        return self.root / "work"
+        """The folder the program works in: `~/w`."""
+        return self.home / "w"
 
     @property
     def home(self) -> Path:

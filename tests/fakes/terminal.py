@@ -23,7 +23,7 @@ import pyte
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20.0
-KEPT = ("PATH", "HOME", "VIRTUAL_ENV")
+KEPT = ("PATH", "HOME", "VIRTUAL_ENV", "PYTHONPATH")
 
 _QUERIES: Sequence[tuple[re.Pattern[bytes], bytes]] = (
     (re.compile(rb"\x1b\[0?c"), b"\x1b[?62;22c"),
@@ -137,6 +137,17 @@ class Terminal:
         with self._changed:
             found = self._changed.wait_for(lambda: data in self.output[start:], PATIENCE)
         assert found, f"{data!r} not in {self.output[start:][-2000:]!r}"
+
+    def wait_found(self, pattern: str, count: int = 1) -> list[str]:
+        """Until the screen shows `count` matches of a pattern (`^` and `$` are line ends); returns its groups."""
+        found: list[str] = []
+
+        def shown() -> bool:
+            found[:] = re.findall(pattern, self._text(), re.M)
+            return len(found) >= count
+
+        self.wait_until(shown, f"{count} of {pattern!r}")
+        return found
 
     def wait_bold(self, text: str) -> str:
         """Until the screen shows `text` with its first character bold: how the program marks a key that counts now."""

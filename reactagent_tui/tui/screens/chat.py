@@ -51,6 +51,7 @@ from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
 from reactagent_tui.tui.widgets.chat_prompt import ChatPrompt
 from reactagent_tui.tui.widgets.completion import CompletionPopup
 from reactagent_tui.tui.widgets.header_bar import HeaderBar
+from reactagent_tui.tui.widgets.new_below import NewBelow
 from reactagent_tui.tui.widgets.queue_list import QueueList
 from reactagent_tui.tui.widgets.search_bar import SearchBar
 from reactagent_tui.tui.widgets.status_bar import (
@@ -122,6 +123,7 @@ class ChatScreen(ChatActions):
         with Horizontal(id="body"):
             with Vertical(id="main"):
                 yield Transcript(t, id="transcript")
+                yield NewBelow(t, id="below")
                 yield QueueList(t, id="queue")
                 yield ApprovalDock(t, id="dock")
                 yield SearchBar(t, id="search")
@@ -137,6 +139,7 @@ class ChatScreen(ChatActions):
     def on_mount(self) -> None:
         self.header = self.query_one(HeaderBar)
         self.transcript = self.query_one(Transcript)
+        self.below = self.query_one(NewBelow)
         self.queue_list = self.query_one(QueueList)
         self.dock = self.query_one(ApprovalDock)
         self.search_bar = self.query_one(SearchBar)
@@ -215,6 +218,14 @@ class ChatScreen(ChatActions):
     @on(events.ScreenSuspend)
     def _esc_may_mean_something_else(self) -> None:
         self.update_esc_target()
+
+    @on(Transcript.FollowChanged)
+    def _follow_changed(self, message: Transcript.FollowChanged) -> None:
+        self.below.update(message.following, message.unseen_lines)
+
+    @on(NewBelow.Wanted)
+    def _to_end(self) -> None:
+        self.transcript.to_end()
 
     # -- events of the agent ----------------------------------------------------------------
 
@@ -364,6 +375,7 @@ class ChatScreen(ChatActions):
     def _run_ended(self, event: RunEnded) -> None:
         self.home.bridge.stop_seen()
         self.transcript.flush()
+        self.transcript.end_run()
         self.set_running(False)
         self.stopping = self.pausing = False
         self.can_resume = event.reason in ("INTERRUPTED", "PAUSED")

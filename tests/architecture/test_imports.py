@@ -1,0 +1,48 @@
+"""What an import brings along, seen in a fresh process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CORE_FOR_FIRST_PAINT = {"messages", "events", "reporter", "usage", "display", "errors", "paths"}
+
+
+def modules_after(statements: str) -> set[str]:
+    """Names in sys.modules of a new interpreter after these statements."""
+    program = f"{statements}\nimport sys\nsys.stderr.write('\\n'.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+    return set(run.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "module", ["core.runtime", "core.embed", "core.llm.registry", "core.llm.openai_chat", "headless.runner"]
+)
+def test_core_and_headless_load_no_screen(module: str) -> None:
+    loaded = modules_after(f"import reactagent_tui.{module}")
+    assert f"reactagent_tui.{module}" in loaded
+    assert {name for name in loaded if name.split(".")[0] in ("textual", "rich", "click")} == set()
+    assert {name for name in loaded if name.startswith("reactagent_tui.tui")} == set()
+
+
+def test_the_first_frame_waits_for_nothing_heavy() -> None:
+    loaded = modules_after("import reactagent_tui.tui.app")
+    heavy = {"httpx", "pydantic", "yaml", "mcp", "tiktoken", "markdown_it", "genai_prices", "json_repair"}
+    assert heavy & loaded == set()
+    # tree_sitter itself comes with Textual's text area (2 ms); our grammar must not
+    assert "tree_sitter_bash" not in loaded
+    core = {name.split(".")[2] for name in loaded if name.startswith("reactagent_tui.core.")}
+    assert core <= CORE_FOR_FIRST_PAINT
+
+
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_loads_nothing_of_the_program(flag: str) -> None:
+    loaded = modules_after(
+        f"from reactagent_tui.cli import main\ntry:\n    main(['{flag}'])\nexcept SystemExit as end:\n"
+        "    assert end.code == 0"
+    )
+    assert {name for name in loaded if name.startswith("reactagent_tui.")} == {"reactagent_tui.cli"}
+    assert {"textual", "rich", "asyncio"} & loaded == set()
