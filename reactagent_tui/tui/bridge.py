@@ -135,7 +135,7 @@ class Bridge:
         self._drain_pending = False
         self._ui_loop: asyncio.AbstractEventLoop | None = None
         self._agent: _Agent | None = None
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: list[Callable[[_Agent], None]] = []
         self._ready = False
         self._stop_asked: float | None = None
 
@@ -235,10 +235,7 @@ class Bridge:
 
             loop.call_soon_threadsafe(put)
 
-        def begin() -> None:
-            agent = self._agent
-            assert agent is not None
-
+        def begin(agent: _Agent) -> None:
             async def work() -> T:
                 return await ask(agent)
 
@@ -389,17 +386,21 @@ class Bridge:
         for call in waiting:
             self._when_ready(call)
 
-    def _when_ready(self, call: Callable[[], None]) -> None:
-        """Run in the agent's loop, now or once it is there: what is typed during the start is not lost."""
-        if not self._ready or self._agent is None:
+    def _when_ready(self, call: Callable[[_Agent], None]) -> None:
+        """Run in the agent's loop, now or once it is there: what is typed during the start is not lost.
+
+        The call is bound to the agent it was posted to: one that was left behind cannot touch its successor.
+        """
+        agent = self._agent
+        if not self._ready or agent is None:
             self._waiting.append(call)
             return
-        self._post(self._agent, call)
+        self._post(agent, lambda: call(agent))
 
     def _with_session(self, act: Callable[[LiveSession], object]) -> None:
-        def call() -> None:
-            if self._agent is not None and self._agent.session is not None:
-                act(self._agent.session)
+        def call(agent: _Agent) -> None:
+            if agent.session is not None:
+                act(agent.session)
 
         self._when_ready(call)
 
