@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ _KEYS = ("API_KEY", "AUTH_TOKEN", "BASE_URL", "API_BASE", "REACTAGENT_", "XDG_",
 
 
 @pytest.fixture(autouse=True)
-def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """HOME and the working directory are empty folders; no key or setting of the outside leaks in."""
     for name in list(os.environ):
         if any(part in name for part in _KEYS):
@@ -26,7 +25,7 @@ def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.chdir(work)
-    yield work
+    return work
 
 
 @pytest.fixture(autouse=True)

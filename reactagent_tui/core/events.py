@@ -13,26 +13,12 @@ from typing import Any, Literal, TypeAlias
 
 from reactagent_tui.core.display import DisplayBlock
 from reactagent_tui.core.messages import AssistantMessage, ResultStatus, ToolCall, UserMessage
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.core.usage import Usage
 
 EndReason = Literal[
     "ANSWER", "REPETITION", "MAX_STEPS", "BUDGET", "TIMEOUT", "INTERRUPTED", "PAUSED", "REFUSED", "ERROR"
 ]
-CostState = Literal["reported", "estimated", "unknown", "free"]
-"""reported and estimated speak of the token counts; unknown: no price is known; free: demo or local."""
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    """An amount that says how sure it is. `amount` is None when no price is known."""
-
-    amount: Decimal | None
-    state: CostState
-    currency: str = "USD"
-
-
-NOTHING_SPENT = Money(Decimal(0), "free")
-NOTHING_USED = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +33,11 @@ class EventBase:
     model_call_id: str | None = None
     tool_call_id: str | None = None
     seq: int = 0
+
+    @property
+    def is_quiet(self) -> bool:
+        """May wait for the next frame: nobody needs to be woken for it."""
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +62,18 @@ class StepFinished(EventBase):
 class ThinkingDelta(EventBase):
     text: str
 
+    @property
+    def is_quiet(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta(EventBase):
     text: str
+
+    @property
+    def is_quiet(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +88,10 @@ class ToolCallDelta(EventBase):
     index: int
     name: str
     size: int
+
+    @property
+    def is_quiet(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,10 @@ class ToolOutput(EventBase):
     """Live output of a running tool, decoded; may be merged like a delta."""
 
     text: str
+
+    @property
+    def is_quiet(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,20 +148,6 @@ class QuestionClosed(EventBase):
     question_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class CostTotals:
-    """Sums for the panel. Tokens and money of the running turn and of the whole session."""
-
-    turn_usage: Usage = NOTHING_USED
-    turn_cost: Money = NOTHING_SPENT
-    session_usage: Usage = NOTHING_USED
-    session_cost: Money = NOTHING_SPENT
-    calls: int = 0
-    turn_other: tuple[Money, ...] = ()
-    """Amounts in further currencies; they cannot be added up."""
-    session_other: tuple[Money, ...] = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageUpdated(EventBase):
     """Tokens and money moved. At most 10 a second while streaming, and once when a call ends (`final`)."""
@@ -170,6 +163,10 @@ class UsageUpdated(EventBase):
     tokens_per_second: float | None = None
     first_token_seconds: float | None = None
     final: bool = False
+
+    @property
+    def is_quiet(self) -> bool:
+        return not self.final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,6 @@ from typing import Any, Literal
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import (
     AgentEvent,
-    CostTotals,
     ModeChanged,
     ModelChanged,
     Notice,
@@ -29,6 +28,7 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.messages import Message, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps

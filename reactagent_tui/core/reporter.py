@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from reactagent_tui.core.display import DisplayBlock
-from reactagent_tui.core.events import AgentEvent
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.events import AgentEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class RecordingReporter:
     """Keeps every event and answers by a function; for tests and for programs that embed the core."""
 
     answer: Callable[[Question], Answer] = lambda _question: Answer("deny")
-    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+    events: list[AgentEvent] = field(default_factory=lambda: [])
     questions: list[Question] = field(default_factory=list[Question])
 
     def emit(self, event: AgentEvent) -> None:

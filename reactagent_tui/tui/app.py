@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 class ReactAgentApp(App[int]):
     """One app, one bridge, one chat screen; other screens are pushed over it."""
 
-    CSS_PATH: ClassVar = ["styles/app.tcss", "styles/panels.tcss", "styles/screens.tcss"]
+    CSS_PATH: ClassVar = ["styles/app.tcss", "styles/panels.tcss"]
     COMMANDS: ClassVar = {palette_provider, get_system_commands_provider}
     BINDINGS: ClassVar = []
     ENABLE_COMMAND_PALETTE = True

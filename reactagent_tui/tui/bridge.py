@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import os
 import threading
 import time
 from collections import deque
@@ -18,28 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from reactagent_tui.core.events import (
-    AgentEvent,
-    QuestionAsked,
-    QuestionClosed,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    ToolOutput,
-    UsageUpdated,
-)
-from reactagent_tui.core.messages import UserMessage
-from reactagent_tui.core.reporter import Answer, Question
-
 if TYPE_CHECKING:
     from reactagent_tui.core.commands.registry import CommandResult, Unknown
+    from reactagent_tui.core.events import AgentEvent
     from reactagent_tui.core.live import LiveSession
+    from reactagent_tui.core.messages import UserMessage
+    from reactagent_tui.core.reporter import Answer, Question
     from reactagent_tui.core.runtime import Options, Runtime
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-QUIET = (TextDelta, ThinkingDelta, ToolCallDelta, ToolOutput)
 STOP_PATIENCE = 2.0
 PING_PATIENCE = 0.5
 Level = Literal["now", "after_step"]
@@ -60,7 +49,7 @@ class AgentFailed:
     text: str
 
 
-FromAgent: TypeAlias = AgentEvent | AgentReady | AgentFailed
+FromAgent: TypeAlias = "AgentEvent | AgentReady | AgentFailed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +83,9 @@ class _Reporter:
             self.bridge.push(event)
 
     async def ask(self, question: Question) -> Answer:
-        question_id = secrets.token_hex(4)
+        from reactagent_tui.core.events import QuestionAsked, QuestionClosed
+
+        question_id = os.urandom(4).hex()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.questions[question_id] = future
         self.emit(QuestionAsked(question_id=question_id, question=question))
@@ -252,7 +243,7 @@ class Bridge:
     def push(self, event: FromAgent) -> None:
         """Called in the agent's thread, through the reporter."""
         self.events.append(event)
-        if isinstance(event, QUIET) or (isinstance(event, UsageUpdated) and not event.final):
+        if getattr(event, "is_quiet", False):
             return
         if not self._drain_pending and self._ui_loop is not None:
             self._drain_pending = True

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from reactagent_tui.core.display import clean_line
-from reactagent_tui.core.events import Money
 from reactagent_tui.core.messages import ToolCall
+from reactagent_tui.core.money import Money
 
 UNKNOWN = "—"
 

@@ -65,8 +65,7 @@ def test_kill_in_the_stream(place: Place, server: ModelServer) -> None:
         terminal.wait_exit()
         terminal.wait_output(b"\x1b[?1049l")
     place.records()
-    with place.screen("-c", shows="second question") as terminal:
-        terminal.wait("word1 ")
+    with place.screen("-c", shows="word299") as terminal:
         terminal.send("and?\r")
         terminal.wait("OK-TURN-3")
     contents = [str(message["content"]) for message in server.wait(3).messages]

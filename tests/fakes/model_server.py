@@ -36,6 +36,9 @@ class Reply:
     hang: Literal["", "before_headers", "after_headers", "at_end"] = ""
     """Where it falls silent until the client leaves."""
     ending: Literal["close", "reset"] = "close"
+    gate: threading.Event | None = None
+    """The pieces from `gate_at` on wait for it."""
+    gate_at: int = 0
 
     def then_hang(self) -> Reply:
         """The same pieces, then silence: the client must leave by itself."""
@@ -255,7 +258,9 @@ class ModelServer:
                 raise ConnectionResetError
             head = f"HTTP/1.1 {reply.status} X\r\ncontent-type: {reply.content_type}\r\nconnection: close\r\n\r\n"
             writer.write(head.encode())
-            for piece in reply.pieces:
+            for place, piece in enumerate(reply.pieces):
+                if reply.gate is not None and place == reply.gate_at:
+                    await self._loop.run_in_executor(None, reply.gate.wait, PATIENCE)
                 writer.write(piece)
                 await writer.drain()
                 if reply.gap:

@@ -14,8 +14,9 @@ from textual.widgets import Static
 
 import reactagent_tui.tui
 from reactagent_tui.core.display import CommandBlock, DiffBlock
-from reactagent_tui.core.events import CostTotals, Money, QueuedMessage, UsageUpdated
+from reactagent_tui.core.events import QueuedMessage, UsageUpdated
 from reactagent_tui.core.messages import ToolCall
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.core.reporter import ApprovalQuestion, ChoiceQuestion
 from reactagent_tui.core.usage import Usage
 from reactagent_tui.locales import Translate, Translator

@@ -42,6 +42,8 @@ class Place:
     root: Path
     server: ModelServer
     env: dict[str, str] = field(default_factory=dict[str, str])
+    more_config: str = ""
+    """Lines after the three."""
 
     @property
     def work(self) -> Path:
@@ -55,7 +57,7 @@ class Place:
     @property
     def config(self) -> Path:
         """The three lines."""
-        return self.write_config(self.server.base)
+        return self.write_config(self.server.base, self.more_config)
 
     def write_config(self, base: str, more: str = "") -> Path:
         """A config file for a server at `base`."""

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactagent_tui.core.events import AgentEvent, StepStarted, TextDelta, ThinkingDelta, ToolOutput
-from reactagent_tui.tui.screens.chat import _merged
+from reactagent_tui.tui.screens.chat_events import merged
 
 texts = st.text(max_size=5)
 calls = st.sampled_from(["m1", "m2"])
@@ -31,9 +31,9 @@ def applied(found: list[AgentEvent]) -> list[tuple[str, str | None, str]]:
 
 @given(st.lists(events, max_size=30))
 def test_merging_neighbours_changes_nothing_but_the_number_of_events(found: list[AgentEvent]) -> None:
-    assert applied(list(_merged(found))) == applied(found)
+    assert applied(list(merged(found))) == applied(found)
 
 
 @given(st.lists(events, max_size=30), st.integers(0, 30))
 def test_draining_in_two_goes_is_the_same_as_in_one(found: list[AgentEvent], cut: int) -> None:
-    assert applied([*_merged(found[:cut]), *_merged(found[cut:])]) == applied(list(_merged(found)))
+    assert applied([*merged(found[:cut]), *merged(found[cut:])]) == applied(list(merged(found)))

@@ -14,8 +14,8 @@ from typing import Any, Literal, cast
 
 from reactagent_tui.core.cost.pricing import Price, PriceBook, Quote
 from reactagent_tui.core.cost.tally import Tally
-from reactagent_tui.core.events import CostTotals, Money
 from reactagent_tui.core.llm.base import ModelInfo
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.core.usage import Usage
 
 Cause = Literal["step", "retry", "compaction", "sub_agent", "pipeline", "title", "reflection"]

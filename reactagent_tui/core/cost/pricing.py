@@ -13,9 +13,9 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from reactagent_tui.core.events import Money
 from reactagent_tui.core.llm.base import ModelInfo
 from reactagent_tui.core.llm.catalog import facts_of, preset_named
+from reactagent_tui.core.money import Money
 from reactagent_tui.core.usage import Usage
 
 if TYPE_CHECKING:

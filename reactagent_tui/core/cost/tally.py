@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from reactagent_tui.core.events import CostState, Money
+from reactagent_tui.core.money import CostState, Money
 from reactagent_tui.core.usage import Usage
 
 _WORST_FIRST: tuple[CostState, ...] = ("unknown", "estimated", "reported")

@@ -16,7 +16,6 @@ from typing import Any
 from reactagent_tui.core.cost.ledger import Cause
 from reactagent_tui.core.errors import ContextOverflowError, ProviderError, StreamCutError
 from reactagent_tui.core.events import (
-    NOTHING_USED,
     AgentEvent,
     EndReason,
     MessageFinished,
@@ -31,6 +30,7 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ModelRequest
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolResult, UserMessage
+from reactagent_tui.core.money import NOTHING_USED
 from reactagent_tui.core.react import observation
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits

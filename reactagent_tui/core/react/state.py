@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reactagent_tui.core.cost.ledger import Ledger
-from reactagent_tui.core.events import EndReason, Money, StopReport
+from reactagent_tui.core.events import EndReason, StopReport
 from reactagent_tui.core.llm.base import ChatProvider, ModelRequest, WireRecord
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.executor import PermissionRules
 from reactagent_tui.core.react.gates import Limits

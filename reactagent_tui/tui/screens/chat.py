@@ -1,11 +1,11 @@
-"""The main screen: transcript, prompt, panels. Here is the one `match` over the agent's events; widgets get verbs."""
+"""The main screen: transcript, prompt, panels, and the state of the run. Events come in through `chat_events`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -13,38 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.timer import Timer
 
-from reactagent_tui.core.events import (
-    AgentEvent,
-    BudgetReached,
-    CostTotals,
-    MessageFinished,
-    ModeChanged,
-    ModelChanged,
-    Notice,
-    QuestionAsked,
-    QuestionClosed,
-    QueueChanged,
-    RetryScheduled,
-    RunEnded,
-    RunStarted,
-    SessionChanged,
-    StepStarted,
-    TextDelta,
-    TextReclassified,
-    ThinkingDelta,
-    TitleChanged,
-    ToolCallDelta,
-    ToolFinished,
-    ToolOutput,
-    ToolStarted,
-    UsageUpdated,
-    UserMessageAdded,
-    WaitProgress,
-)
-from reactagent_tui.core.reporter import Answer, Question
-from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.ladder import Ladder, Situation
-from reactagent_tui.tui.presenter import format_money, format_seconds
 from reactagent_tui.tui.screens.chat_actions import ChatActions
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
@@ -56,17 +25,17 @@ from reactagent_tui.tui.widgets.queue_list import QueueList
 from reactagent_tui.tui.widgets.search_bar import SearchBar
 from reactagent_tui.tui.widgets.status_bar import (
     Idle,
-    Retrying,
     Running,
     StatusBar,
     Stopping,
-    WaitingForServer,
     WaitingForUser,
 )
 from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 from reactagent_tui.tui.widgets.usage_panel import UsagePanel
 
 if TYPE_CHECKING:
+    from reactagent_tui.core.events import UsageUpdated
+    from reactagent_tui.core.reporter import Answer
     from reactagent_tui.tui.app import ReactAgentApp
 
 FRAME = 1 / 16
@@ -230,192 +199,36 @@ class ChatScreen(ChatActions):
     # -- events of the agent ----------------------------------------------------------------
 
     def drain(self) -> None:
-        """Apply everything that happened, in order; neighbouring deltas of one message are merged."""
-        for event in _merged(self.home.bridge.take()):
-            self._apply(event)
+        """Apply everything that happened, in order."""
+        found = self.home.bridge.take()
+        if found:
+            from reactagent_tui.tui.screens.chat_events import apply_all
 
-    def _apply(self, event: FromAgent) -> None:
-        match event:
-            case AgentReady(demo=demo, warnings=warnings):
-                self.agent_ready(demo, warnings)
-            case AgentFailed(text=text):
-                self.home.fail(text)
-            case SessionChanged():
-                self.show_session(event)
-            case _ if event.session_id and self.session_id and event.session_id != self.session_id:
-                pass  # another session's run goes on unseen
-            case _ if event.parent_run_id is not None:
-                pass  # a sub-agent streams to its own view
-            case (
-                TextDelta()
-                | ThinkingDelta()
-                | TextReclassified()
-                | ToolCallDelta()
-                | MessageFinished()
-                | ToolStarted()
-                | ToolOutput()
-                | ToolFinished()
-                | UserMessageAdded()
-            ):
-                self._apply_to_transcript(event)
-            case _:
-                self._apply_to_screen(event)
-
-    def _apply_to_transcript(self, event: AgentEvent) -> None:
-        transcript = self.transcript
-        key = event.model_call_id or ""
-        match event:
-            case TextDelta(text=text):
-                transcript.append_text(key, text)
-            case ThinkingDelta(text=text):
-                transcript.append_thinking(key, text)
-            case TextReclassified():
-                transcript.reclassify_text_as_thinking(key)
-            case ToolCallDelta(index=index, name=name, size=size):
-                transcript.tool_delta(key, index, name, size)
-            case MessageFinished(message=message):
-                transcript.finish_message(key, message)
-            case ToolStarted(call=call, waiting=waiting):
-                transcript.tool_started(call, waiting=waiting)
-                self.tools.tool_started(call, waiting=waiting)
-            case ToolOutput(text=text):
-                transcript.tool_output(event.tool_call_id or "", text)
-            case ToolFinished(call=call, status=status):
-                transcript.tool_finished(
-                    call.id,
-                    status=status,
-                    text=event.text,
-                    blocks=event.blocks,
-                    is_error=event.is_error,
-                    summary=event.summary,
-                    seconds=event.seconds,
-                )
-                self.tools.tool_finished(call, status=status, seconds=event.seconds)
-            case UserMessageAdded(message=message):
-                transcript.add_user(message.text, origin=message.origin, shown=message.shown)
-            case _:
-                pass
-
-    def _apply_to_screen(self, event: AgentEvent) -> None:
-        match event:
-            case RunStarted():
-                self._run_started(event)
-            case StepStarted():
-                self.step = event.step
-                self.transcript.begin_message(event.model_call_id or "")
-                self._show_activity()
-            case RunEnded():
-                self._run_ended(event)
-            case QuestionAsked(question_id=question_id, question=question):
-                self._question_asked(question_id, question)
-            case QuestionClosed(question_id=question_id):
-                self.dock.close(question_id)
-                self._show_activity()
-                self.update_esc_target()
-            case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
-                self.status.show_activity(Retrying(attempt, attempts, time.monotonic() + delay, reason))
-            case WaitProgress(kind=kind, seconds=seconds, share=share):
-                self.status.show_activity(WaitingForServer(kind, time.monotonic() - seconds, share))
-            case QueueChanged(items=items):
-                self.queue_list.update_queue(items)
-                self.prompt.set_queued(len(items))
-            case Notice(key=key, params=params, level=level, blocks=blocks):
-                self.transcript.add_notice(self.t(key, **params), level=level, blocks=blocks)
-            case _:
-                self._apply_to_panels(event)
-
-    def _apply_to_panels(self, event: AgentEvent) -> None:
-        match event:
-            case UsageUpdated():
-                self.usage = event
-                self.usage_panel.update_usage(event)
-                self.status.update_usage(event)
-            case BudgetReached():
-                self.usage_panel.update_budget(event)
-            case ModeChanged(mode=mode):
-                self.mode = mode
-                self.prompt.set_mode(mode)
-            case ModelChanged():
-                self._model_changed(event)
-            case TitleChanged(title=title):
-                self.set_title(title)
-            case _:
-                pass  # StepFinished, CompactionDone, TodoChanged: nothing of theirs is on this screen
-
-    def _question_asked(self, question_id: str, question: Question) -> None:
-        self.question_open_since = time.monotonic()
-        self.dock.open(question_id, question)
-        self._show_activity()
-        self.update_esc_target()
-        self.notify_user("needs_you")
-
-    def _model_changed(self, event: ModelChanged) -> None:
-        self.model = event.model
-        self.header.set_model(event.model if event.provider in ("", event.model) else f"{event.provider}/{event.model}")
-        used = 0 if self.usage is None else self.usage.context_used
-        self.usage_panel.show_totals(self._totals(), used, event.context_size, assumed=event.context_assumed)
-
-    def _totals(self) -> CostTotals:
-        return CostTotals() if self.usage is None else self.usage.totals
+            apply_all(self, found)
 
     # -- a run ------------------------------------------------------------------------------
 
-    def _run_started(self, event: RunStarted) -> None:
-        self.home.bridge.stop_seen()
-        if event.prompt is not None:
-            self.transcript.add_user(event.prompt.text, origin=event.prompt.origin, shown=event.prompt.shown)
+    def begin_run(self) -> None:
+        """A run begins: ESC means stop from now on, times move."""
         self.set_running(True)
         self.step = 0
         self.had_run = True
         self.run_began = time.monotonic()
         self.stopping = self.pausing = self.can_resume = False
         self._start_beat()
-        self._show_activity()
+        self.show_activity()
 
-    def _run_ended(self, event: RunEnded) -> None:
-        self.home.bridge.stop_seen()
+    def end_run(self, *, can_resume: bool) -> None:
+        """A run is over, however it ended."""
         self.transcript.flush()
         self.transcript.end_run()
         self.set_running(False)
         self.stopping = self.pausing = False
-        self.can_resume = event.reason in ("INTERRUPTED", "PAUSED")
+        self.can_resume = can_resume
         self.dock.close()
         self._stop_beat()
-        for line, level in self.end_lines(event):
-            self.transcript.add_notice(line, level=level) if level != "summary" else self.transcript.add_turn_summary(
-                line
-            )
-        self._show_activity()
+        self.show_activity()
         self.update_esc_target()
-        self.notify_user("done" if event.reason == "ANSWER" else "failed" if event.reason == "ERROR" else "")
-        self.after_run()
-
-    def end_lines(self, event: RunEnded) -> Iterator[tuple[str, Any]]:
-        """What to say after a run: why it ended when that is not plain, files, time, money."""
-        t = self.t
-        if event.reason == "INTERRUPTED":
-            stop = event.stop
-            parts = [t("stopped.title")]
-            if event.error == "abandoned":
-                parts.append(t("stopped.abandoned"))
-            if stop is not None and stop.commands_killed:
-                parts.append(t("stopped.killed", n=stop.commands_killed))
-            if stop is not None and stop.calls_skipped:
-                parts.append(t("stopped.skipped", n=stop.calls_skipped))
-            yield f"{' · '.join(parts)}   {t('stopped.resume', key=self.home.keymap.label('pause_resume'))}", "warn"
-        elif event.reason == "ERROR":
-            yield t("ended.ERROR", error=event.error or ""), "error"
-        elif event.reason != "ANSWER":
-            yield t(f"ended.{event.reason}", detail=event.error or ""), "warn"
-        facts = [format_seconds(event.seconds)]
-        if event.files_created:
-            facts.insert(0, t("turn.created", n=len(event.files_created)))
-        if event.files_changed:
-            facts.insert(1 if event.files_created else 0, t("turn.changed", n=len(event.files_changed)))
-        if event.cost.state != "free":
-            facts.append(format_money(event.cost))
-        if event.seconds >= 0.05:
-            yield " · ".join(facts), "summary"
 
     def set_running(self, running: bool) -> None:
         """The state everything else follows: keys, ESC, the prompt's hints."""
@@ -429,14 +242,15 @@ class ChatScreen(ChatActions):
             return
         self.stopping = True
         self.ladder.stopped(time.monotonic())
-        self._show_activity()
+        self.show_activity()
         self.set_timer(WATCHDOG, self._watch_stop)
 
     async def _watch_stop(self) -> None:
         if await self.home.bridge.watch_stop():
             self.drain()
 
-    def _show_activity(self) -> None:
+    def show_activity(self) -> None:
+        """The status line says what goes on."""
         if not self.running:
             self.status.show_activity(Idle())
         elif self.stopping:
@@ -483,49 +297,6 @@ class ChatScreen(ChatActions):
 
     def answer(self, question_id: str, answer: Answer) -> None:
         self.home.bridge.answer(question_id, answer)
-
-
-def _merged(found: Sequence[FromAgent]) -> Iterator[FromAgent]:
-    """The same events with neighbouring text of one reply, and output of one call, joined."""
-    held: TextDelta | ThinkingDelta | ToolOutput | None = None
-    pieces: list[str] = []
-    for event in found:
-        if isinstance(event, (TextDelta, ThinkingDelta, ToolOutput)):
-            if (
-                held is not None
-                and type(held) is type(event)
-                and held.model_call_id == event.model_call_id
-                and held.tool_call_id == event.tool_call_id
-                and held.run_id == event.run_id
-            ):
-                pieces.append(event.text)
-                continue
-            if held is not None:
-                yield _joined(held, pieces)
-            held, pieces = event, [event.text]
-            continue
-        if held is not None:
-            yield _joined(held, pieces)
-            held = None
-        yield event
-    if held is not None:
-        yield _joined(held, pieces)
-
-
-def _joined(event: TextDelta | ThinkingDelta | ToolOutput, pieces: list[str]) -> FromAgent:
-    if len(pieces) == 1:
-        return event
-    return type(event)(
-        text="".join(pieces),
-        session_id=event.session_id,
-        run_id=event.run_id,
-        parent_run_id=event.parent_run_id,
-        parent_call_id=event.parent_call_id,
-        step=event.step,
-        model_call_id=event.model_call_id,
-        tool_call_id=event.tool_call_id,
-        seq=event.seq,
-    )
 
 
 def _short(path: Path) -> str:

@@ -13,11 +13,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker
 
+from reactagent_tui import __version__
 from reactagent_tui.core.display import DisplayBlock, TextBlock
-from reactagent_tui.core.events import SessionChanged
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.paths import folder_slug
-from reactagent_tui.core.reporter import Answer
 from reactagent_tui.tui import screen_commands
 from reactagent_tui.tui.history import Draft, HistoryFile
 from reactagent_tui.tui.ladder import CtrlC, Esc
@@ -38,6 +37,7 @@ from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 
 if TYPE_CHECKING:
     from reactagent_tui.core.commands.registry import CommandResult, Unknown
+    from reactagent_tui.core.events import SessionChanged
     from reactagent_tui.tui.app import ReactAgentApp
     from reactagent_tui.tui.screens.chat import ChatScreen
 
@@ -116,7 +116,20 @@ class ChatActions(Screen[None]):
         me.prompt.set_mode(event.mode)
         me.usage_panel.show_totals(event.totals, 0, 0)
         me.set_running(False)
+        if not event.messages:
+            self._welcome()
         self._refresh_place()
+
+    def _welcome(self) -> None:
+        """An empty session says what can be done with it."""
+        me = self._me
+        label = me.home.keymap.label
+        lines = (
+            me.t("welcome.title", version=__version__),
+            me.t("welcome.keys", help=label("help"), stop="esc", mode=label("mode"), palette=label("palette")),
+            me.t("welcome.commands"),
+        )
+        me.transcript.add_blocks((TextBlock(lines[0], "bold"), *(TextBlock(line, "dim") for line in lines[1:])))
 
     def set_title(self, title: str) -> None:
         me = self._me
@@ -335,7 +348,7 @@ class ChatActions(Screen[None]):
         if me.running:
             me.pausing = True
             me.home.bridge.interrupt("after_step")
-            me._show_activity()
+            me.show_activity()
         elif me.can_resume:
             me.can_resume = False
             me.home.bridge.resume()
@@ -580,12 +593,6 @@ class ChatActions(Screen[None]):
     def show_blocks(self, *blocks: DisplayBlock) -> None:
         """Blocks in the transcript that are no part of the conversation."""
         self._me.transcript.add_blocks(blocks)
-
-    def deny_open_question(self) -> None:
-        """Answer an open question with no."""
-        question_id = self._me.dock.question_id
-        if question_id is not None:
-            self._me.answer(question_id, Answer("deny"))
 
 
 def _idle(me: ChatScreen) -> Any:

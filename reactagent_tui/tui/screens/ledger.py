@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import Screen
 
 from reactagent_tui.core.display import clean_line
-from reactagent_tui.core.events import Money
+from reactagent_tui.core.money import Money
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import format_amount, format_money, format_tokens
 from reactagent_tui.tui.widgets.filter_head import Lines, filter_head
@@ -99,6 +99,8 @@ def total_cost(lines: Sequence[LedgerLine]) -> str:
 
 class LedgerScreen(Screen[None]):
     """Typing filters, Tab changes the order, arrows scroll, ESC goes back. Totals follow the filter."""
+
+    CSS_PATH = "../styles/screens.tcss"
 
     def __init__(self, t: Translate, lines: Sequence[LedgerLine]) -> None:
         super().__init__()

@@ -90,6 +90,8 @@ class _Shown:
 class PickerScreen(Screen[PickerResult | None]):
     """Models, themes, sessions, skills, help. Dismisses with a PickerResult, or None on ESC."""
 
+    CSS_PATH = "../styles/screens.tcss"
+
     class Highlighted(Message):
         """The cursor is on another item."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import ClassVar, TypeVar
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -18,6 +19,7 @@ from textual.widgets.option_list import Option
 from reactagent_tui.core.display import clean_line
 
 MAX_ROWS = 8
+LABEL_WIDTH = 24
 MAX_SURVIVORS = 5000
 
 T = TypeVar("T")
@@ -83,6 +85,8 @@ class CompletionPopup(OptionList, can_focus=False):
         border: none;
         padding: 0 2;
         scrollbar-size-vertical: 1;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
         & > .option-list--option-highlighted { background: $primary 30%; color: $foreground; text-style: bold; }
     }
     """
@@ -128,7 +132,8 @@ class CompletionPopup(OptionList, can_focus=False):
         opened = not self.is_open
         self._items = items
         self._wanted = (kind, query)
-        self.set_options(Option(_row(item)) for item in items)
+        widest = max((cell_len(clean_line(i.label or i.value)) for i in items if i.detail), default=0)
+        self.set_options(Option(_row(item, min(widest, LABEL_WIDTH))) for item in items)
         self.highlighted = 0
         self.styles.offset = (0, -min(len(items), MAX_ROWS))
         self.display = True
@@ -150,8 +155,10 @@ class CompletionPopup(OptionList, can_focus=False):
             self.highlighted = ((self.highlighted or 0) + step) % len(self._items)
 
 
-def _row(item: Completion) -> Content:
+def _row(item: Completion, label_width: int) -> Content:
+    """Label and detail in two columns, on one line: what does not fit is cut by the list."""
     label = clean_line(item.label or item.value)
     if not item.detail:
         return Content(label)
-    return Content.assemble(label, "  ", (clean_line(item.detail), "dim"))
+    gap = " " * (max(label_width - cell_len(label), 0) + 2)
+    return Content.assemble(label, gap, (clean_line(item.detail), "dim"))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
 from reactagent_tui.core.display import clean_line
-from reactagent_tui.core.events import QueuedMessage
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.widgets.line_layout import pad, spread
 from reactagent_tui.tui.widgets.painted import Painted
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.events import QueuedMessage
 
 _MOST_LINES = 3
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from textual.content import Content
 
 from reactagent_tui.core.display import clean_line
-from reactagent_tui.core.events import Money, UsageUpdated
+from reactagent_tui.core.money import Money
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import format_money, format_seconds, format_tokens
 from reactagent_tui.tui.widgets.line_layout import Part, bar, cut, join_parts, spread
 from reactagent_tui.tui.widgets.painted import Painted
 from reactagent_tui.tui.widgets.usage_panel import context_style
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.events import UsageUpdated
 
 FRAMES_PER_SECOND = 4
 _SPINNER = "◐◓◑◒"

@@ -6,15 +6,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual.content import Content
 
-from reactagent_tui.core.events import BudgetReached, CostTotals, Money, UsageUpdated
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import format_amount, format_money, format_tokens
 from reactagent_tui.tui.widgets.line_layout import bar, cut_content, pad, pad_left, sparkline, spread
 from reactagent_tui.tui.widgets.painted import Painted
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.events import BudgetReached, UsageUpdated
 
 SHORTEST_INTERVAL = 0.1
 """Seconds between two moves of the numbers."""

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -14,7 +16,6 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from reactagent_tui.core.config.loader import Overrides
 from reactagent_tui.core.paths import user_paths
 from reactagent_tui.core.runtime import Options
 from reactagent_tui.locales import Translator
@@ -48,6 +49,8 @@ provider: work
 model: deepseek-chat
 providers:
   work: {{preset: deepseek, api_base: "{base}", api_key: none, local: false}}
+models:
+  deepseek-chat: {{provider: work, context_window: 128000}}
 permissions: {{mode: edits}}
 """
 ANSWER = """\
@@ -55,9 +58,9 @@ The test compares **two clocks**: `today()` asks the machine for its local date,
 On CI the zone is UTC+14, so for most of the day the two differ.
 
 - `today()` now takes the date in UTC, like everything else in the cart
-- the test passes in both zones
+- one line changed, nothing else was touched
 
-Shall I look for other places that call `date.today()`?"""
+Shall I commit it?"""
 
 
 def reply(text: str = "", *calls: tuple[str, str], thinking: str = "", prompt: int, cached: int) -> Reply:
@@ -70,7 +73,8 @@ def reply(text: str = "", *calls: tuple[str, str], thinking: str = "", prompt: i
     pieces.append(event({}, "tool_calls" if calls else "stop"))
     out = len(text) // 4 + 60
     details = {"prompt_cache_hit_tokens": cached, "prompt_cache_miss_tokens": prompt - cached}
-    usage = {"prompt_tokens": prompt, "completion_tokens": out, "total_tokens": prompt + out, **details}
+    usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": out, "total_tokens": prompt + out, **details}
+    usage |= {"completion_tokens_details": {"reasoning_tokens": len(thinking) // 4}}
     return Reply((*pieces, event(None, usage=usage), DONE), gap=0.004)
 
 
@@ -104,6 +108,12 @@ def script() -> tuple[Reply, ...]:
             cached=13_300,
         ),
         reply(ANSWER, prompt=14_110, cached=13_700),
+        reply(
+            "",
+            ("run_shell_command", '{"command": "git commit -aqm \'clock: today is a date in UTC\' && git push"}'),
+            prompt=14_420,
+            cached=14_080,
+        ),
     )
 
 
@@ -137,19 +147,31 @@ async def take(name: str, *, dark: bool) -> None:
         repository(work)
         config = home / "config.yaml"
         config.write_text(CONFIG.format(base=server.base))
+        config.chmod(0o600)
         start = Start(
             workdir=str(work),
-            make_options=lambda: Options(config_file=config, overrides=Overrides(mode="auto")),
+            make_options=lambda: Options(config_file=config),
             config_file=str(config),
         )
         app = ReactAgentApp(start, Boot(dark=dark), user_paths(), Translator("en"))
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: "deepseek" in app.export_screenshot())
+            await until(pilot, lambda: "deepseek" in plain(app))
             await pilot.press(*"why does test_cart fail on CI only?", "enter")
-            await until(pilot, lambda: len(server.exchanges) == 4 and server.exchanges[3].over.is_set())
-            await until(pilot, lambda: "Shall" in app.export_screenshot())
-            await pilot.pause(0.5)
-            (HERE / f"{name}.svg").write_text(app.export_screenshot(title="reactagent"), "utf-8")
+            await until(pilot, lambda: "Shall" in plain(app))
+            await pilot.press(*"yes, and push", "enter")
+            await until(pilot, lambda: "once" in plain(app))
+            await pilot.pause(0.8)
+            (HERE / f"{name}.svg").write_text(without_web_fonts(app.export_screenshot(title="reactagent")), "utf-8")
+
+
+def plain(app: ReactAgentApp) -> str:
+    """The words on the screen."""
+    return html.unescape(re.sub(r"<[^>]+>", "", app.export_screenshot())).replace("\xa0", " ")
+
+
+def without_web_fonts(svg: str) -> str:
+    """The picture as it is, but a viewer fetches nothing for it."""
+    return re.sub(r',\s*url\("https:[^)]*\) format\("\w+"\)', "", svg)
 
 
 if __name__ == "__main__":

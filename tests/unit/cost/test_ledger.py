@@ -14,8 +14,8 @@ from reactagent_tui.core.config.schema import PriceEntry
 from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
 from reactagent_tui.core.cost.pricing import PriceBook
 from reactagent_tui.core.cost.tally import Tally
-from reactagent_tui.core.events import Money
 from reactagent_tui.core.llm.base import ModelInfo
+from reactagent_tui.core.money import Money
 from reactagent_tui.core.usage import Usage
 
 DOLLARS = ModelInfo("house", "dollars", "openai-chat", 1000)

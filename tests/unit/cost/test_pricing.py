@@ -11,8 +11,8 @@ import pytest
 
 from reactagent_tui.core.config.schema import Config, PriceEntry
 from reactagent_tui.core.cost.pricing import FREE, UNKNOWN, Price, PriceBook
-from reactagent_tui.core.events import Money
 from reactagent_tui.core.llm.base import ModelInfo
+from reactagent_tui.core.money import Money
 from reactagent_tui.core.usage import Usage
 
 NIGHT = datetime(2026, 9, 20, 20, 0, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from textual.screen import Screen
 
 from reactagent_tui.core.display import DisplayBlock, TextBlock
-from reactagent_tui.core.events import Money
+from reactagent_tui.core.money import Money
 from reactagent_tui.tui.screens.help import HelpScreen
 from reactagent_tui.tui.screens.ledger import LedgerScreen, sorted_lines, total_cost
 from reactagent_tui.tui.screens.picker import PickerItem, PickerKey, PickerResult, PickerScreen, matching

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reactagent_tui.core.events import CostState, Money
 from reactagent_tui.core.messages import ToolCall
+from reactagent_tui.core.money import CostState, Money
 from reactagent_tui.tui.presenter import (
     format_amount,
     format_money,

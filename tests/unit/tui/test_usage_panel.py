@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from reactagent_tui.core.events import BudgetReached, CostTotals, Money
+from reactagent_tui.core.events import BudgetReached
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.tui.widgets.usage_panel import context_style
 from tests.fakes.panel_gallery import Gallery, usage_event
 

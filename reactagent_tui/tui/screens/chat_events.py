@@ -1,0 +1,274 @@
+"""The one `match` over the agent's events: what each of them changes on the chat screen.
+
+Imported with the first events, not with the screen: the first frame needs none of these classes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reactagent_tui.core.events import (
+    AgentEvent,
+    BudgetReached,
+    MessageFinished,
+    ModeChanged,
+    ModelChanged,
+    Notice,
+    QuestionAsked,
+    QuestionClosed,
+    QueueChanged,
+    RetryScheduled,
+    RunEnded,
+    RunStarted,
+    SessionChanged,
+    StepStarted,
+    TextDelta,
+    TextReclassified,
+    ThinkingDelta,
+    TitleChanged,
+    ToolCallDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolStarted,
+    UsageUpdated,
+    UserMessageAdded,
+    WaitProgress,
+)
+from reactagent_tui.core.money import CostTotals
+from reactagent_tui.core.reporter import Question
+from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
+from reactagent_tui.tui.presenter import format_money, format_seconds
+from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
+
+if TYPE_CHECKING:
+    from reactagent_tui.tui.screens.chat import ChatScreen
+
+
+def apply_all(chat: ChatScreen, found: Sequence[FromAgent]) -> None:
+    """Apply events in order; neighbouring deltas of one message are merged."""
+    for event in merged(found):
+        _apply(chat, event)
+
+
+def _apply(chat: ChatScreen, event: FromAgent) -> None:
+    match event:
+        case AgentReady(demo=demo, warnings=warnings):
+            chat.agent_ready(demo, warnings)
+        case AgentFailed(text=text):
+            chat.home.fail(text)
+        case SessionChanged():
+            chat.show_session(event)
+        case _ if event.session_id and chat.session_id and event.session_id != chat.session_id:
+            pass  # another session's run goes on unseen
+        case _ if event.parent_run_id is not None:
+            pass  # a sub-agent streams to its own view
+        case (
+            TextDelta()
+            | ThinkingDelta()
+            | TextReclassified()
+            | ToolCallDelta()
+            | MessageFinished()
+            | ToolStarted()
+            | ToolOutput()
+            | ToolFinished()
+            | UserMessageAdded()
+        ):
+            _apply_to_transcript(chat, event)
+        case _:
+            _apply_to_screen(chat, event)
+
+
+def _apply_to_transcript(chat: ChatScreen, event: AgentEvent) -> None:
+    transcript = chat.transcript
+    key = event.model_call_id or ""
+    match event:
+        case TextDelta(text=text):
+            transcript.append_text(key, text)
+        case ThinkingDelta(text=text):
+            transcript.append_thinking(key, text)
+        case TextReclassified():
+            transcript.reclassify_text_as_thinking(key)
+        case ToolCallDelta(index=index, name=name, size=size):
+            transcript.tool_delta(key, index, name, size)
+        case MessageFinished(message=message):
+            transcript.finish_message(key, message)
+        case ToolStarted(call=call, waiting=waiting):
+            transcript.tool_started(call, waiting=waiting)
+            chat.tools.tool_started(call, waiting=waiting)
+        case ToolOutput(text=text):
+            transcript.tool_output(event.tool_call_id or "", text)
+        case ToolFinished(call=call, status=status):
+            transcript.tool_finished(
+                call.id,
+                status=status,
+                text=event.text,
+                blocks=event.blocks,
+                is_error=event.is_error,
+                summary=event.summary,
+                seconds=event.seconds,
+            )
+            chat.tools.tool_finished(call, status=status, seconds=event.seconds)
+        case UserMessageAdded(message=message):
+            transcript.add_user(message.text, origin=message.origin, shown=message.shown)
+        case _:
+            pass
+
+
+def _apply_to_screen(chat: ChatScreen, event: AgentEvent) -> None:
+    match event:
+        case RunStarted():
+            _run_started(chat, event)
+        case StepStarted():
+            chat.step = event.step
+            chat.transcript.begin_message(event.model_call_id or "")
+            chat.show_activity()
+        case RunEnded():
+            _run_ended(chat, event)
+        case QuestionAsked(question_id=question_id, question=question):
+            _question_asked(chat, question_id, question)
+        case QuestionClosed(question_id=question_id):
+            chat.dock.close(question_id)
+            chat.show_activity()
+            chat.update_esc_target()
+        case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
+            chat.status.show_activity(Retrying(attempt, attempts, time.monotonic() + delay, reason))
+        case WaitProgress(kind=kind, seconds=seconds, share=share):
+            chat.status.show_activity(WaitingForServer(kind, time.monotonic() - seconds, share))
+        case QueueChanged(items=items):
+            chat.queue_list.update_queue(items)
+            chat.prompt.set_queued(len(items))
+        case Notice(key=key, params=params, level=level, blocks=blocks):
+            chat.transcript.add_notice(chat.t(key, **params), level=level, blocks=blocks)
+        case _:
+            _apply_to_panels(chat, event)
+
+
+def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
+    match event:
+        case UsageUpdated():
+            chat.usage = event
+            chat.usage_panel.update_usage(event)
+            chat.status.update_usage(event)
+        case BudgetReached():
+            chat.usage_panel.update_budget(event)
+        case ModeChanged(mode=mode):
+            chat.mode = mode
+            chat.prompt.set_mode(mode)
+        case ModelChanged():
+            _model_changed(chat, event)
+        case TitleChanged(title=title):
+            chat.set_title(title)
+        case _:
+            pass  # StepFinished, CompactionDone, TodoChanged: nothing of theirs is on this screen
+
+
+def _question_asked(chat: ChatScreen, question_id: str, question: Question) -> None:
+    chat.question_open_since = time.monotonic()
+    chat.dock.open(question_id, question)
+    chat.show_activity()
+    chat.update_esc_target()
+    chat.notify_user("needs_you")
+
+
+def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
+    chat.model = event.model
+    chat.header.set_model(event.model if event.provider in ("", event.model) else f"{event.provider}/{event.model}")
+    totals = CostTotals() if chat.usage is None else chat.usage.totals
+    used = 0 if chat.usage is None else chat.usage.context_used
+    chat.usage_panel.show_totals(totals, used, event.context_size, assumed=event.context_assumed)
+
+
+def _run_started(chat: ChatScreen, event: RunStarted) -> None:
+    chat.home.bridge.stop_seen()
+    if event.prompt is not None:
+        chat.transcript.add_user(event.prompt.text, origin=event.prompt.origin, shown=event.prompt.shown)
+    chat.begin_run()
+
+
+def _run_ended(chat: ChatScreen, event: RunEnded) -> None:
+    chat.home.bridge.stop_seen()
+    chat.end_run(can_resume=event.reason in ("INTERRUPTED", "PAUSED"))
+    for line, level in end_lines(chat, event):
+        if level == "summary":
+            chat.transcript.add_turn_summary(line)
+        else:
+            chat.transcript.add_notice(line, level=level)
+    chat.notify_user("done" if event.reason == "ANSWER" else "failed" if event.reason == "ERROR" else "")
+    chat.after_run()
+
+
+def end_lines(chat: ChatScreen, event: RunEnded) -> Iterator[tuple[str, Any]]:
+    """What to say after a run: why it ended when that is not plain, files, time, money."""
+    t = chat.t
+    if event.reason == "INTERRUPTED":
+        stop = event.stop
+        parts = [t("stopped.title")]
+        if event.error == "abandoned":
+            parts.append(t("stopped.abandoned"))
+        if stop is not None and stop.commands_killed:
+            parts.append(t("stopped.killed", n=stop.commands_killed))
+        if stop is not None and stop.calls_skipped:
+            parts.append(t("stopped.skipped", n=stop.calls_skipped))
+        yield f"{' · '.join(parts)}   {t('stopped.resume', key=chat.home.keymap.label('pause_resume'))}", "warn"
+    elif event.reason == "ERROR":
+        yield t("ended.ERROR", error=event.error or ""), "error"
+    elif event.reason != "ANSWER":
+        yield t(f"ended.{event.reason}", detail=event.error or ""), "warn"
+    facts: list[str] = []
+    if event.files_created:
+        facts.append(t("turn.created", n=len(event.files_created)))
+    if event.files_changed:
+        facts.append(t("turn.changed", n=len(event.files_changed)))
+    facts.append(format_seconds(event.seconds))
+    if event.cost.state != "free":
+        facts.append(format_money(event.cost))
+    if event.seconds >= 0.05:
+        yield " · ".join(facts), "summary"
+
+
+def merged(found: Sequence[FromAgent]) -> Iterator[FromAgent]:
+    """The same events with neighbouring text of one reply, and output of one call, joined."""
+    held: TextDelta | ThinkingDelta | ToolOutput | None = None
+    pieces: list[str] = []
+    for event in found:
+        if isinstance(event, (TextDelta, ThinkingDelta, ToolOutput)):
+            if held is not None and _same_stream(held, event):
+                pieces.append(event.text)
+                continue
+            if held is not None:
+                yield _joined(held, pieces)
+            held, pieces = event, [event.text]
+            continue
+        if held is not None:
+            yield _joined(held, pieces)
+            held = None
+        yield event
+    if held is not None:
+        yield _joined(held, pieces)
+
+
+def _same_stream(one: AgentEvent, other: AgentEvent) -> bool:
+    return (
+        type(one) is type(other)
+        and one.model_call_id == other.model_call_id
+        and one.tool_call_id == other.tool_call_id
+        and one.run_id == other.run_id
+    )
+
+
+def _joined(event: TextDelta | ThinkingDelta | ToolOutput, pieces: list[str]) -> FromAgent:
+    if len(pieces) == 1:
+        return event
+    return type(event)(
+        text="".join(pieces),
+        session_id=event.session_id,
+        run_id=event.run_id,
+        parent_run_id=event.parent_run_id,
+        parent_call_id=event.parent_call_id,
+        step=event.step,
+        model_call_id=event.model_call_id,
+        tool_call_id=event.tool_call_id,
+        seq=event.seq,
+    )

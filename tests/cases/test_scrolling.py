@@ -1,0 +1,37 @@
+"""B03: the view follows only at the end; one who reads above is left alone, also when the turn ends."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.fakes.model_server import ModelServer, Reply, event, finished
+from tests.fakes.program import Place
+
+pytestmark = pytest.mark.e2e
+
+
+def body(screen: str) -> list[str]:
+    """Numbered lines on the screen."""
+    return [word for line in screen.splitlines() for word in line.split()[:1] if word.startswith("line-")]
+
+
+def test_reading_above_while_it_streams(place: Place, server: ModelServer) -> None:
+    more = threading.Event()
+    lines = tuple(event({"content": f"line-{n:03}\n\n"}) for n in range(200))
+    server.play(Reply((*lines, *finished()), gate=more, gate_at=100))
+    with place.screen() as terminal:
+        terminal.send("count\r")
+        terminal.wait("line-099")
+        terminal.send("\x1b[5~\x1b[5~\x1b[5~")
+        screen = terminal.wait_until(
+            lambda: "line-060" not in terminal.text() and bool(body(terminal.text())), "page up"
+        )
+        before = body(screen)
+        more.set()
+        server.wait(1).wait_over()
+        screen = terminal.wait("enter send", "↓")
+        assert body(screen) == before
+        terminal.send("\x1b[F")
+        terminal.wait("line-199", gone="↓")
