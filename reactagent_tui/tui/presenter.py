@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.messages import ToolCall
@@ -136,3 +137,12 @@ def format_money(money: Money) -> str:
         return UNKNOWN
     text = format_amount(money.amount, money.currency)
     return f"~{text}" if money.state == "estimated" and money.amount else text
+
+
+def short_path(path: Path) -> str:
+    """`~/src/shop` for a folder under HOME."""
+    try:
+        inside = path.relative_to(Path.home())
+    except ValueError:
+        return str(path)
+    return "~" if str(inside) == "." else f"~/{inside}"

@@ -29,16 +29,18 @@ def test_b14_line_ends_stay(place: Place, server: ModelServer) -> None:
 
 def test_b15_b72_what_does_not_match_is_told(place: Place, server: ModelServer) -> None:
     file = place.work / "w.txt"
-    file.write_text("task list in\u00a0current\n)\n)\n")
+    file.write_text("task list in\u00a0current\n)\n)\nlast\n")
     server.play(
         ask_tools(("read_file", {"path": "w.txt"})),
-        ask_tools(*edit("task list in current", r"done \1 $&")),
+        ask_tools(*edit("task list in current", "done")),
         ask_tools(*edit(")", "x")),
+        ask_tools(*edit("last", r"done \1 $&")),
     )
-    assert place.run("--mode", "edits", "-p", "edit").stdout == "OK-TURN-4\n"
-    _, _, duplicates = server.wait(4).tool_texts
-    assert "2" in duplicates
-    assert file.read_text() == "done \\1 $&\n)\n)\n"
+    assert place.run("--mode", "edits", "-p", "edit").stdout == "OK-TURN-5\n"
+    _, special, twice, _ = server.wait(5).tool_texts
+    assert "line 1 differs only by a no-break" in special
+    assert "2 places: lines 2, 3" in twice
+    assert file.read_text() == "task list in\u00a0current\n)\n)\ndone \\1 $&\n"
 
 
 def test_b71_a_link_out_of_the_workspace_asks(place: Place, server: ModelServer) -> None:
@@ -70,7 +72,7 @@ def test_b71_the_dialog_names_the_real_target(place: Place, server: ModelServer)
     server.play(ask_tools(("write_file", {"path": "outbox/x", "content": "x"})))
     with place.screen("--mode", "edits", columns=200) as terminal:
         terminal.send("go\r")
-        screen = terminal.wait("outside the workspace", "y once")
+        screen = terminal.wait("outside the workspace", "no and stop")
         assert str(outside / "x") in screen or "outside/x" in screen
         terminal.send("\x1b")
         terminal.wait("stopped")

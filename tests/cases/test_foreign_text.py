@@ -37,18 +37,18 @@ def test_in_user_message_answer_and_tool_output(place: Place, server: ModelServe
     fence = "```text\n" + "\n".join(STRINGS) + "\n```"
     (place.work / "all.txt").write_text("\n".join(STRINGS) + "\n")
     server.play(say(fence), shell("cat all.txt"))
-    with place.screen("--mode", "auto", rows=60) as terminal:
-        terminal.paste("\n".join(STRINGS))
+    with place.screen("--mode", "auto", columns=98, rows=60) as terminal:
+        terminal.paste(" ; ".join(STRINGS))
+        terminal.wait("arr[$i]")
         terminal.send("\r")
-        terminal.wait("enter send", "arr[$i]")
-        server.wait(1).wait_over()
         terminal.wait_until(lambda: folded(terminal.text()).count(folded(STRINGS[-1])) >= 2, "prompt and answer")
+        terminal.wait("enter send")
         for string in STRINGS:
             assert folded(terminal.text()).count(folded(string)) >= 2, string
         terminal.send("and the tool\r")
         terminal.wait("OK-TURN-3")
         assert terminal.process.poll() is None
-    assert server.wait(1).last_user == "\n".join(STRINGS)
+    assert server.wait(1).last_user == " ; ".join(STRINGS)
     assert all(string in server.wait(3).tool_texts[0] for string in STRINGS)
     assert b"file:///etc/passwd" not in re.sub(rb"\[link=file:///etc/passwd\]", b"", terminal.output)
 
@@ -78,10 +78,11 @@ def test_control_sequences_never_reach_the_terminal(place: Place, server: ModelS
     server.play(say(f"start {bad} end"), shell(r"printf 'tool \033]0;owned\007\033[2J\033[?1049l\033[32mgreen\033[0m'"))
     with place.screen("--mode", "auto") as terminal:
         terminal.send("one\r")
-        terminal.wait("end", "enter send")
+        terminal.wait("evil end")
+        server.wait(1).wait_over()
+        terminal.wait("enter send")
         terminal.send("two\r")
-        terminal.wait("OK-TURN-3")
-        terminal.wait("green")
+        terminal.wait("OK-TURN-3", "1 line")
         output = terminal.output
     assert b"owned\x07" not in output
     assert b"\x1b[?1049l" not in output

@@ -24,14 +24,12 @@ def test_reading_above_while_it_streams(place: Place, server: ModelServer) -> No
     with place.screen() as terminal:
         terminal.send("count\r")
         terminal.wait("line-099")
-        terminal.send("\x1b[5~\x1b[5~\x1b[5~")
-        screen = terminal.wait_until(
-            lambda: "line-060" not in terminal.text() and bool(body(terminal.text())), "page up"
-        )
-        before = body(screen)
+        terminal.send("\x1b[5~\x1b[5~\x1b[5~draft")
+        before = body(terminal.wait("> draft", gone="line-099"))
+        assert before
         more.set()
         server.wait(1).wait_over()
         screen = terminal.wait("enter send", "↓")
         assert body(screen) == before
-        terminal.send("\x1b[F")
+        terminal.send("\x1b[1;5F")
         terminal.wait("line-199", gone="↓")

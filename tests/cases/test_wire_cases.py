@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cases.playing import CASES, Wire
-from tests.fakes.model_server import ModelServer
+from tests.cases.playing import CASES, Wire, with_line
+from tests.fakes.model_server import ModelServer, Reply
 from tests.fakes.program import Place
 
 pytestmark = pytest.mark.e2e
@@ -66,10 +66,24 @@ def test_screen(place: Place, server: ModelServer, name: str) -> None:
 
 def test_a_server_that_nobody_knows_teaches_its_rule(place: Place) -> None:
     """B04 without a preset: the 400 that asks for the thinking is answered with it, once, and remembered."""
-    with ModelServer(CASES["B04"].reply, CASES["B04"].reply, reasoning_required=True) as strict:
+    with ModelServer(CASES["B04"].reply, reasoning_required=True) as strict:
         place.server = strict
         with place.screen("--mode", "auto") as terminal:
             terminal.send("go\r")
             terminal.wait("OK-TURN-3")
             assert len(strict.complaints) == 1
         CASES["B04"].check(strict.wait(3))
+
+
+def test_ids_that_come_again_in_every_reply(place: Place, server: ModelServer) -> None:
+    """A server that calls each call `call_0`: each has its row, its result, and an id of its own in the history."""
+    first = Reply(tuple(p.replace(b"call_00_x", b"call_0") for p in CASES["B04"].reply.pieces))
+    second = with_line(first, b"pwd", b"echo second")
+    server.play(first, second)
+    with place.screen("--mode", "auto") as terminal:
+        terminal.send("go\r")
+        screen = terminal.wait("OK-TURN-3")
+        assert screen.count("● shell  pwd") == 2  # in the conversation and in the sidebar
+        assert screen.count("● shell  echo second") == 2
+    ids = [m["tool_call_id"] for m in server.wait(3).messages if m["role"] == "tool"]
+    assert len(set(ids)) == 2

@@ -37,7 +37,7 @@ def test_small_from_the_start(place: Place, server: ModelServer, columns: int, r
         terminal.send("write\r")
         terminal.wait_bold("y once" if columns > 30 else "y")
         terminal.send("y")
-        terminal.wait("OK-TURN-2")
+        terminal.wait("created 1")
         terminal.resize(120, 40)
         terminal.wait("OK-TURN-2", "Context")
     assert (place.work / "a.txt").exists()

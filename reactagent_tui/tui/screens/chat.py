@@ -14,7 +14,8 @@ from textual.geometry import Size
 from textual.timer import Timer
 
 from reactagent_tui.tui.ladder import Ladder, Situation
-from reactagent_tui.tui.screens.chat_actions import ChatActions
+from reactagent_tui.tui.presenter import short_path
+from reactagent_tui.tui.screens.chat_keys import ChatKeys
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
 from reactagent_tui.tui.widgets.chat_prompt import ChatPrompt
@@ -45,7 +46,7 @@ WIDE = 100
 WATCHDOG = 2.05
 
 
-class ChatScreen(ChatActions):
+class ChatScreen(ChatKeys):
     """One conversation on the screen."""
 
     AUTO_FOCUS = "#prompt"
@@ -119,7 +120,7 @@ class ChatScreen(ChatActions):
         self.status = self.query_one(StatusBar)
         self.prompt.popup = self.popup
         self.workdir = Path(self.home.started_with.workdir)
-        self.header.set_place(_short(self.workdir))
+        self.header.set_place(short_path(self.workdir))
         self.prompt.set_mode(self.mode)
         verbosity = self.home.boot.verbosity
         if verbosity in ("compact", "normal", "verbose"):
@@ -143,6 +144,7 @@ class ChatScreen(ChatActions):
             sidebar.display = shown
         self.query_one(StatusBar).show_usage(inline=not shown)
         self.query_one(HeaderBar).display = size.height >= 12
+        self.set_class(size.height >= 30, "-roomy")
 
     def settings_changed(self) -> None:
         """The configuration arrived and differs from what the first frame assumed."""
@@ -297,12 +299,3 @@ class ChatScreen(ChatActions):
 
     def answer(self, question_id: str, answer: Answer) -> None:
         self.home.bridge.answer(question_id, answer)
-
-
-def _short(path: Path) -> str:
-    """`~/src/shop` for a folder under HOME."""
-    try:
-        inside = path.relative_to(Path.home())
-    except ValueError:
-        return str(path)
-    return "~" if str(inside) == "." else f"~/{inside}"

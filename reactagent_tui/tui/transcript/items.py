@@ -329,7 +329,7 @@ class SummaryItem(Item):
         return self.message
 
     def body(self, page: Page) -> list[Row]:
-        return page.lines([(clean_line(self.message), page.palette["text faint"])], page.gutter)
+        return page.lines([(clean_line(self.message), page.palette["text muted"])], page.gutter)
 
 
 def _more_row(page: Page, missing: int) -> Row:

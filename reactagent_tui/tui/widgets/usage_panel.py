@@ -72,6 +72,8 @@ class UsagePanel(Painted):
         """The state of a session that was just opened."""
         self._samples.clear()
         self._step_costs.clear()
+        from reactagent_tui.core.events import UsageUpdated
+
         self._event = UsageUpdated(
             call_usage=totals.turn_usage,
             call_cost=totals.turn_cost,

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reactagent_tui.core.display import CodeBlock, DisplayBlock, TextBlock
+from reactagent_tui.core.display import TextBlock
 
 if TYPE_CHECKING:
     from reactagent_tui.tui.screens.chat import ChatScreen
 
 NAMES = ("copy", "exit", "help", "keys", "language", "quit", "sidebar", "theme")
 LANGUAGES = ("auto", "en", "zh")
+_PLAIN = frozenset(
+    f"{verb}_{what}"
+    for verb in ("cursor", "select")
+    for what in ("left", "right", "up", "down", "line_start", "line_end")
+) | {"delete_left", "delete_right"}
+"""Keys that do what they do everywhere: help does not repeat them."""
 
 
 def run(chat: ChatScreen, name: str, arguments: str) -> bool:
@@ -31,11 +38,13 @@ def open_help(chat: ChatScreen, _arguments: str = "") -> None:
 
     t = chat.t
     sections: list[HelpSection] = []
-    for context in ("prompt", "screen", "dock", "transcript"):
+    for context in ("screen", "dock", "prompt", "transcript"):
         keys: dict[str, list[str]] = {}
         texts: dict[str, str] = {}
         for binding in chat.home.keymap.of(context):  # type: ignore[arg-type]
-            if context == "screen" and not hasattr(chat, f"do_{binding.action}") and binding.action != "escape":
+            if binding.action in _PLAIN or (
+                context == "screen" and not hasattr(chat, f"do_{binding.action}") and binding.action != "escape"
+            ):
                 continue
             keys.setdefault(binding.action, []).append(key_label(binding.key))
             texts[binding.action] = t(binding.description)
@@ -56,45 +65,23 @@ def open_themes(chat: ChatScreen, arguments: str = "") -> None:
             app.theme = arguments
             chat.home.remember(theme=arguments)
         return
-    from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
+    from reactagent_tui.tui.screens.picker import PickerResult
+    from reactagent_tui.tui.screens.themes import ThemePicker
 
     before = app.theme
-    own = [name for name in app.available_themes if not name.startswith("textual-")]
-    items = [
-        PickerItem(
-            name,
-            name,
-            chat.t("theme.dark" if app.available_themes[name].dark else "theme.light"),
-            current=name == before,
-        )
-        for name in own
-    ]
-
-    def sample(_item: PickerItem) -> list[DisplayBlock]:
-        return [
-            TextBlock(chat.t("theme.sample"), "bold"),
-            CodeBlock('def hello(name: str) -> str:\n    return f"hello, {name}"  # a comment', "python"),
-            TextBlock(chat.t("theme.sample_dim"), "dim"),
-            TextBlock("ok", "ok"),
-            TextBlock("warn", "warn"),
-            TextBlock("error", "error"),
-        ]
+    themes = [theme for name, theme in app.available_themes.items() if not name.startswith("textual-")]
 
     def done(result: PickerResult | None) -> None:
-        if result is None:
-            app.theme = before
-        else:
-            app.theme = result.item_id
+        app.theme = before if result is None else result.item_id
+        if result is not None:
             chat.home.remember(theme=result.item_id)
 
-    screen = PickerScreen(chat.t, chat.t("theme.title"), items, preview=sample)
-    screen.on_highlight = lambda item_id: setattr(app, "theme", item_id)  # type: ignore[attr-defined]
-    app.push_screen(screen, done)
+    app.push_screen(ThemePicker(chat.t, themes, before), done)
 
 
 def open_models(chat: ChatScreen, _arguments: str = "") -> None:
     """Pick a model."""
-    chat.run_worker(_open_models(chat), exit_on_error=False)
+    chat.run_worker(partial(_open_models, chat), exit_on_error=False)
 
 
 async def _open_models(chat: ChatScreen) -> None:
@@ -118,14 +105,14 @@ async def _open_models(chat: ChatScreen) -> None:
 
     def done(result: PickerResult | None) -> None:
         if result is not None:
-            chat.run_worker(chat._core_command(f"/model {result.item_id}"), exit_on_error=False)
+            chat.run_worker(partial(chat._core_command, f"/model {result.item_id}"), exit_on_error=False)
 
     chat.app.push_screen(PickerScreen(chat.t, chat.t("model.title"), items), done)
 
 
 def open_sessions(chat: ChatScreen, _arguments: str = "") -> None:
     """Pick an earlier session of this folder."""
-    chat.run_worker(_open_sessions(chat), exit_on_error=False)
+    chat.run_worker(partial(_open_sessions, chat), exit_on_error=False)
 
 
 async def _open_sessions(chat: ChatScreen) -> None:
@@ -147,19 +134,19 @@ async def _open_sessions(chat: ChatScreen) -> None:
 
     def done(result: PickerResult | None) -> None:
         if result is not None:
-            chat.run_worker(chat.home.bridge.switch(result.item_id), exit_on_error=False)
+            chat.run_worker(partial(chat.home.bridge.switch, result.item_id), exit_on_error=False)
 
     chat.app.push_screen(PickerScreen(chat.t, chat.t("sessions.heading"), items), done)
 
 
 def open_ledger(chat: ChatScreen, _arguments: str = "") -> None:
     """Every model call with tokens and money."""
-    chat.run_worker(_open_ledger(chat), exit_on_error=False)
+    chat.run_worker(partial(_open_ledger, chat), exit_on_error=False)
 
 
 async def _open_ledger(chat: ChatScreen) -> None:
-    from reactagent_tui.tui.ledger_lines import ledger_line
     from reactagent_tui.tui.screens.ledger import LedgerScreen
+    from reactagent_tui.tui.screens.ledger_lines import ledger_line
 
     async def rows(agent: Any) -> Any:
         return agent.session.ledger.rows
@@ -170,7 +157,7 @@ async def _open_ledger(chat: ChatScreen) -> None:
 
 def open_call(chat: ChatScreen, call_id: str) -> None:
     """The whole output of one call, on a screen of its own."""
-    chat.run_worker(_open_call(chat, call_id), exit_on_error=False)
+    chat.run_worker(partial(_open_call, chat, call_id), exit_on_error=False)
 
 
 async def _open_call(chat: ChatScreen, call_id: str) -> None:
@@ -199,7 +186,7 @@ def change_language(chat: ChatScreen, arguments: str) -> None:
 
 
 def _quit(chat: ChatScreen, _arguments: str) -> None:
-    chat.run_worker(chat.home.action_quit(), exit_on_error=False)
+    chat.run_worker(chat.home.action_quit, exit_on_error=False)
 
 
 def _copy(chat: ChatScreen, _arguments: str) -> None:

@@ -1,0 +1,235 @@
+"""The session on the chat screen: start, end, switch, title, place, draft, and what the user is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from textual import on
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from reactagent_tui import __version__
+from reactagent_tui.core.display import DisplayBlock, TextBlock
+from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.paths import folder_slug
+from reactagent_tui.tui.history import HistoryFile
+from reactagent_tui.tui.presenter import short_path
+from reactagent_tui.tui.screens import screen_commands
+from reactagent_tui.tui.widgets.completion import Completion
+from reactagent_tui.tui.widgets.prompt_messages import (
+    TextEmptyChanged,
+)
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.events import SessionChanged
+    from reactagent_tui.tui.app import ReactAgentApp
+    from reactagent_tui.tui.screens.chat import ChatScreen
+
+VERBOSITIES = ("compact", "normal", "verbose")
+MODES = ("ask", "edits", "plan", "auto")
+log = logging.getLogger(__name__)
+DRAFT_SAVE = 1.0
+
+
+class ChatSession(Screen[None]):
+    """Base of `ChatScreen`; everything here runs in the UI loop."""
+
+    holds_escape = False
+    """The prompt wants ESC for itself (vim insert mode)."""
+    _history: HistoryFile | None = None
+    _commands: tuple[Completion, ...] = ()
+    _draft_timer: Any = None
+    _leaving = False
+
+    @property
+    def _me(self) -> ChatScreen:
+        return cast("ChatScreen", self)
+
+    @property
+    def _home(self) -> ReactAgentApp:
+        return self._me.home
+
+    # -- start and end ----------------------------------------------------------------------
+
+    async def after_first_paint(self) -> None:
+        """Things the first frame does not wait for: history, draft, the first task."""
+        me = self._me
+        path = me.home.paths.state / "history" / f"{folder_slug(me.workdir)}.jsonl"
+        self._history = HistoryFile(path)
+        entries, draft = await asyncio.to_thread(lambda: (HistoryFile(path).load(), HistoryFile(path).load_draft()))
+        me.prompt.load_history(entries)
+        if me.first_prompt:
+            me.send(UserMessage(me.first_prompt))
+        elif draft is not None and not me.prompt.text:
+            me.prompt.restore(draft)
+
+    def agent_ready(self, demo: bool, warnings: tuple[str, ...]) -> None:
+        """The agent is there."""
+        me = self._me
+        if demo and not me.home.started_with.demo:
+            me.transcript.add_notice(me.t("demo.started"), level="info")
+        for warning in warnings:
+            self.warn(warning)
+        self._reload_commands()
+        self._refresh_place()
+
+    def leaving(self) -> None:
+        """The program is about to end: keep the draft."""
+        self._leaving = True
+        self._me.status.flash(self._me.t("leaving"), 60)
+        if self._history is not None:
+            draft = self._me.prompt.draft
+            self._history.save_draft(draft if draft.shown.strip() else None)
+
+    def farewell(self) -> str:
+        """One line for the shell after the screen closed."""
+        me = self._me
+        if not me.session_id or not me.had_run:
+            return ""
+        return me.t("farewell", id=me.session_id)
+
+    def show_session(self, event: SessionChanged) -> None:
+        """Another session is on the screen now."""
+        me = self._me
+        me.session_id = event.session_id
+        me.workdir = Path(event.workdir)
+        me.mode = event.mode
+        me.usage = None
+        me.transcript.load(event.messages)
+        me.tools.clear()
+        me.set_title(event.title)
+        me.prompt.set_mode(event.mode)
+        me.usage_panel.show_totals(event.totals, 0, 0)
+        me.set_running(False)
+        if not event.messages:
+            self._welcome()
+        self._refresh_place()
+
+    def _welcome(self) -> None:
+        """An empty session says what can be done with it."""
+        me = self._me
+        label = me.home.keymap.label
+        lines = (
+            me.t("welcome.title", version=__version__),
+            me.t("welcome.keys", help=label("help"), stop="esc", mode=label("mode"), palette=label("palette")),
+            me.t("welcome.commands"),
+        )
+        me.transcript.add_blocks((TextBlock(lines[0], "bold"), *(TextBlock(line, "dim") for line in lines[1:])))
+
+    def set_title(self, title: str) -> None:
+        me = self._me
+        me.title_text = title
+        me.header.set_title(title)
+        self._tab_title()
+
+    def after_run(self) -> None:
+        """Files may have changed: the place line and the commands may have as well."""
+        self._refresh_place()
+        self._tab_title()
+
+    def warn(self, text: str) -> None:
+        """A line in the transcript that is no part of the conversation."""
+        self._me.transcript.add_notice(text, level="warn")
+
+    @on(TextEmptyChanged)
+    def _draft_changed(self) -> None:
+        me = self._me
+        if self._draft_timer is None and self._history is not None and not self._leaving:
+            self._draft_timer = me.set_timer(DRAFT_SAVE, self._save_draft)
+
+    def _save_draft(self) -> None:
+        me = self._me
+        self._draft_timer = None
+        history = self._history
+        if history is None:
+            return
+        draft = me.prompt.draft
+        self.in_background(partial(history.save_draft, draft if draft.shown.strip() else None))
+        if draft.shown.strip():
+            self._draft_timer = me.set_timer(5 * DRAFT_SAVE, self._save_draft)
+
+    # -- small things -----------------------------------------------------------------------
+
+    def _clear_flash_later(self, seconds: float) -> None:
+        self._me.set_timer(seconds, lambda: self._me.tick(time.monotonic()))
+
+    def _copy(self, text: str) -> None:
+        me = self._me
+        if not text:
+            me.status.flash(me.t("copy.nothing"))
+        else:
+            me.app.copy_to_clipboard(text)
+            me.status.flash(me.t("copy.done", n=len(text)))
+        self._clear_flash_later(2.1)
+
+    def _reload_commands(self) -> Worker[None]:
+        return self._me.run_worker(self._load_commands, exit_on_error=False)
+
+    async def _load_commands(self) -> None:
+        """Commands and skills for `/`, with a line about each."""
+        me = self._me
+
+        async def list_all(agent: Any) -> list[Completion]:
+            from reactagent_tui.core.commands.basic import basic_commands
+
+            core = [Completion(f"/{c.name}", detail=me.t(f"command.{c.name}")) for c in basic_commands().all()]
+            skills = [
+                Completion(f"/{s.name}", detail=s.summary) for s in agent.runtime.skills(agent.session.workdir).all()
+            ]
+            return core + skills
+
+        found = await me.home.bridge.query(list_all)
+        own = [Completion(f"/{name}", detail=me.t(f"command.{name}")) for name in screen_commands.NAMES]
+        unique = {item.value: item for item in [*found, *own]}
+        self._commands = tuple(sorted(unique.values(), key=lambda item: item.value))
+
+    def _refresh_place(self) -> None:
+        self._me.run_worker(self._read_place, group="place", exclusive=True, exit_on_error=False)
+
+    async def _read_place(self) -> None:
+        from reactagent_tui.tui.git_place import branch_of, changes_in
+
+        me = self._me
+        folder = me.workdir
+        branch = await asyncio.to_thread(branch_of, folder)
+        me.header.set_place(short_path(folder), branch)
+        if branch is not None:
+            changes = await changes_in(folder)
+            me.header.set_place(short_path(folder), branch, changes)
+
+    def notify_user(self, what: str) -> None:
+        """Bell or desktop notice when the terminal is not looked at; the tab title shows the state."""
+        self._tab_title()
+        if what and not self._home.app_focus_now and self._home.boot.notifications != "off":
+            self._home.bell()
+
+    def _tab_title(self) -> None:
+        me = self._me
+        glyph = "?" if me.dock.is_open else "◐" if me.running else ""
+        self._home.set_tab_title(f"{glyph} {me.title_text or me.workdir.name}".strip())
+
+    def show_blocks(self, *blocks: DisplayBlock) -> None:
+        """Blocks in the transcript that are no part of the conversation."""
+        self._me.transcript.add_blocks(blocks)
+
+    def in_background(self, work: Callable[[], object]) -> None:
+        """Do something that may wait for the disk in a thread."""
+
+        async def run() -> None:
+            await asyncio.to_thread(work)
+
+        self.run_worker(run, exit_on_error=False)
+
+    @on(Worker.StateChanged)
+    def _worker_failed(self, message: Worker.StateChanged) -> None:
+        """Work that failed is told, never swallowed."""
+        error = message.worker.error
+        if message.state is WorkerState.ERROR and error is not None:
+            log.error("background work failed", exc_info=error)
+            self.warn(self._me.t("crash.notice", error=f"{type(error).__name__}: {error}"))
