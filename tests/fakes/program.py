@@ -93,7 +93,8 @@ class Place:
             "env": env,
         }
         argv = reactagent(*(() if "--demo" in args else ("--config", str(config or self.config))), *args)
-        return subprocess.Popen(argv, **(options | more))
+        process: subprocess.Popen[bytes] = subprocess.Popen(argv, **(options | more))
+        return process
 
     def run(self, *args: str, stdin: str | None = None, config: Path | None = None, **more: Any) -> Ended:
         """A headless run to its end."""
