@@ -21,9 +21,9 @@ from reactagent_tui.core.paths import data_dir, user_paths
 from reactagent_tui.core.safety.permissions import MODES
 from reactagent_tui.core.skills.loader import SkillLibrary, default_sources
 from reactagent_tui.headless import runner
-from reactagent_tui.tui.screens import screen_commands
 from reactagent_tui.tui.key_names import normal_key
 from reactagent_tui.tui.keymap import CONTEXTS, build_keymap
+from reactagent_tui.tui.screens import screen_commands
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")

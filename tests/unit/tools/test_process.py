@@ -179,7 +179,7 @@ async def test_left_behind_processes_that_ended_are_forgotten(monkeypatch: pytes
     assert len(await child.survivors()) >= 1
     Path("go").touch()
     assert await child.drain(5)
-    while find_tagged({child.tag}, set()):  # noqa: ASYNC110 - the kernel sends no event
+    while find_tagged({child.tag}, set()):
         await asyncio.sleep(0.005)
     other = start("true")
     await asyncio.sleep(0)
