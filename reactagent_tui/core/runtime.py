@@ -21,7 +21,7 @@ from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
-from reactagent_tui.core.log import Redactor, open_debug_log
+from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
 from reactagent_tui.core.prompt.project import instruction_files
@@ -65,6 +65,7 @@ class Runtime:
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
     _http: HttpPool = field(default_factory=HttpPool)
     _secrets: list[str] = field(default_factory=list[str])
+    _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
     _locks: PathLocks = field(default_factory=PathLocks)
     _providers: dict[str, ChatProvider] = field(default_factory=dict[str, ChatProvider])
     _skills: dict[Path, SkillLibrary] = field(default_factory=dict[Path, SkillLibrary])
@@ -89,7 +90,9 @@ class Runtime:
                 paths=Paths(paths.cache / "none", paths.state, paths.cache),
                 flags=options.overrides,
             )
-        return cls(loaded, paths, reporter, options, env)
+        runtime = cls(loaded, paths, reporter, options, env)
+        runtime._open_log()
+        return runtime
 
     # -- models -----------------------------------------------------------------------------
 
@@ -208,8 +211,38 @@ class Runtime:
             await provider.aclose()
         await self._http.aclose()
         await sweep_all()
+        self._close_log()
 
     # -- building ---------------------------------------------------------------------------
+
+    def _open_log(self) -> None:
+        """What the program notes about itself goes to a file, never to the screen or a pipe."""
+        settings = self.loaded.config.logging
+        keys = [value for name, value in self.env.items() if name.endswith("_API_KEY")]
+        try:
+            file = open_log(
+                self.paths.logs / "reactagent.log",
+                Redactor(keys),
+                level=settings.level,
+                max_bytes=settings.max_bytes,
+                backups=settings.backups,
+            )
+        except OSError:
+            return  # a state folder that cannot be written is told where it matters: with the session
+        root = logging.getLogger("reactagent_tui")
+        root.setLevel(settings.level.upper())
+        root.propagate = False
+        for handler in file.handlers:
+            root.addHandler(handler)
+            self._handlers.append(handler)
+
+    def _close_log(self) -> None:
+        root = logging.getLogger("reactagent_tui")
+        root.propagate = True
+        for handler in self._handlers:
+            root.removeHandler(handler)
+            handler.close()
+        self._handlers.clear()
 
     def _toolkit(self, workdir: Path) -> Toolkit:
         tools = builtin_tools(

@@ -370,6 +370,8 @@ class Bridge:
             resumed = runtime.store.find(wanted, workdir) if wanted else runtime.store.latest(workdir)
         agent.session = runtime.open_session(workdir, resume=resumed)
         agent.session.announce()
+        if wanted == "" and resumed is None:
+            agent.session.notice("session.none_to_resume", level="warn")
 
     def _now_ready(self) -> None:
         self._ready = True

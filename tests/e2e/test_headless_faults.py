@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import socket
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -121,8 +120,7 @@ def test_full_disk(place: Place, server: ModelServer) -> None:
     def tiny_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 
-    start: Callable[[], None] = tiny_files
-    ended = place.run("--mode", "auto", "-p", "hi", preexec_fn=start)
+    ended = place.run("--mode", "auto", "-p", "hi", before=tiny_files)
     assert ended.stdout == "the answer\n"
     assert ended.code == 0
     assert ended.stderr.count("cannot be saved") == 1

@@ -6,10 +6,9 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,27 +81,37 @@ class Place:
             terminal.wait(shows)
             yield terminal
 
-    def start(self, *args: str, config: Path | None = None, **more: Any) -> subprocess.Popen[bytes]:
-        """A headless run that the test drives itself."""
-        env = {key: value for key, value in os.environ.items() if key in KEPT} | {"LANG": "C.UTF-8"} | self.env
-        options: dict[str, Any] = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.PIPE,
-            "cwd": self.work,
-            "env": env,
-        }
-        argv = reactagent(*(() if "--demo" in args else ("--config", str(config or self.config))), *args)
-        process: subprocess.Popen[bytes] = subprocess.Popen(argv, **(options | more))
-        return process
+    def start(
+        self,
+        *args: str,
+        config: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        before: Callable[[], None] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """A headless run that the test drives itself; `before` is called in the child."""
+        return subprocess.Popen(
+            reactagent(*(() if "--demo" in args else ("--config", str(config or self.config))), *args),
+            cwd=self.work,
+            env={key: value for key, value in os.environ.items() if key in KEPT} | {"LANG": "C.UTF-8"} | self.env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            preexec_fn=before,
+        )
 
-    def run(self, *args: str, stdin: str | None = None, config: Path | None = None, **more: Any) -> Ended:
+    def run(
+        self,
+        *args: str,
+        stdin: str | None = None,
+        config: Path | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> Ended:
         """A headless run to its end."""
-        if stdin is not None:
-            more["stdin"] = subprocess.PIPE
-        process = self.start(*args, config=config, **more)
+        source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+        process = self.start(*args, config=config, stdin=source, before=before)
         out, err = process.communicate(None if stdin is None else stdin.encode(), timeout=PATIENCE)
-        return Ended(process.returncode, (out or b"").decode(), (err or b"").decode())
+        return Ended(process.returncode, out.decode(), err.decode())
 
     def session_files(self) -> list[Path]:
         """Session files on disk, oldest first."""
@@ -135,10 +144,3 @@ def wait_gone(pid: int) -> None:
         assert select.select([handle], [], [], PATIENCE)[0], f"process {pid} still lives"
     finally:
         os.close(handle)
-
-
-def end_all(pids: Sequence[int]) -> None:
-    """After a failed test: nothing of it may live on."""
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)

@@ -14,6 +14,7 @@ from reactagent_tui.core.skills.loader import weight
 from reactagent_tui.core.usage import Usage
 
 SESSIONS_SHOWN = 20
+REPEATS = 5
 
 
 def basic_commands() -> CommandRegistry:
@@ -29,6 +30,7 @@ def basic_commands() -> CommandRegistry:
             Command("resume", resume, "[id|text]", headless=False),
             Command("new", start_new, headless=False),
             Command("rename", rename, "title", headless=False),
+            Command("allow", allow_repeats, "[times]", headless=False),
             Command("config", show_config),
             Command("debug", show_debug),
         ]
@@ -166,6 +168,15 @@ def rename(host: Host, arguments: str) -> CommandResult:
         return CommandResult((TextBlock(host.t("rename.usage"), "error"),), level="error")
     host.set_title(arguments)
     return CommandResult((TextBlock(host.t("rename.done", title=arguments), "ok"),))
+
+
+def allow_repeats(host: Host, arguments: str) -> CommandResult:
+    """Let a model that repeats itself go on: a poll, a flaky test."""
+    text = arguments.strip() or str(REPEATS)
+    if not text.isdecimal() or not 0 < int(text) <= 1000:
+        return CommandResult((TextBlock(host.t("allow.usage"), "error"),), level="error")
+    host.allow_repeats(int(text))
+    return CommandResult((TextBlock(host.t("allow.done", n=int(text)), "ok"),))
 
 
 def show_config(host: Host, _arguments: str) -> CommandResult:

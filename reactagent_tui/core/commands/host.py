@@ -29,6 +29,7 @@ class SessionLike(Protocol):
     def set_mode(self, mode: Mode) -> None: ...
     def set_provider(self, provider: ChatProvider) -> None: ...
     def set_title(self, title: str) -> None: ...
+    def allow_repeats(self, times: int) -> None: ...
 
 
 class RuntimeLike(Protocol):
@@ -105,6 +106,9 @@ class SessionHost:
 
     def set_title(self, title: str) -> None:
         self.session.set_title(title)
+
+    def allow_repeats(self, times: int) -> None:
+        self.session.allow_repeats(times)
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()
