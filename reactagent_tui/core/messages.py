@@ -15,6 +15,7 @@ from reactagent_tui.core.usage import Usage
 
 SCHEMA_VERSION = 1
 INTERRUPTED_NOTE = "(The user interrupted you at this point.)"
+LOST_NOTE = "(The program ended at this point; it was started again.)"
 """Put before the user's next message, so that the model knows where it was stopped."""
 
 
@@ -80,7 +81,7 @@ class UserMessage:
 
 
 StopReason = Literal[
-    "stop", "tool_calls", "length", "content_filter", "refusal", "error", "cut", "interrupted", "unknown"
+    "stop", "tool_calls", "length", "content_filter", "refusal", "error", "cut", "interrupted", "lost", "unknown"
 ]
 
 

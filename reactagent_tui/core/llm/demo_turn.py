@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from reactagent_tui.core.llm.base import ModelRequest
-from reactagent_tui.core.messages import INTERRUPTED_NOTE, AssistantMessage, ToolResult, UserMessage
+from reactagent_tui.core.messages import INTERRUPTED_NOTE, LOST_NOTE, AssistantMessage, ToolResult, UserMessage
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -102,7 +102,7 @@ def read_turn(request: ModelRequest) -> Turn:
             start, prompt = number, message
             break
     return Turn(
-        prompt=prompt.text.removeprefix(INTERRUPTED_NOTE).strip(),
+        prompt=prompt.text.removeprefix(INTERRUPTED_NOTE).removeprefix(LOST_NOTE).strip(),
         language=_language(request, start),
         steps=_steps(request, start),
         tools=frozenset() if request.tool_choice == "none" else frozenset(tool.name for tool in request.tools),

@@ -307,7 +307,7 @@ def _cut_message(partial: _Partial) -> AssistantMessage | None:
         parts.append(ThinkingPart(thinking))
     if text:
         parts.append(TextPart(text))
-    return AssistantMessage(tuple(parts), stop_reason="interrupted") if parts else None
+    return AssistantMessage(tuple(parts), stop_reason="lost") if parts else None
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from reactagent_tui.core.llm.base import ModelInfo, WireRules
 from reactagent_tui.core.messages import (
     INTERRUPTED_NOTE,
+    LOST_NOTE,
     AssistantMessage,
     AssistantPart,
     Message,
@@ -123,7 +124,11 @@ def _only_own(message: Message, info: ModelInfo) -> Message:
     """Without what only the provider and model that wrote it may see: thinking, signatures, extra keys."""
     if not isinstance(message, AssistantMessage):
         return message
-    if message.provider == info.provider and message.model == info.name and message.stop_reason != "interrupted":
+    if (
+        message.provider == info.provider
+        and message.model == info.name
+        and message.stop_reason not in ("interrupted", "lost")
+    ):
         return message
     foreign = not (message.provider == info.provider and message.model == info.name)
     parts: list[AssistantPart] = []
@@ -143,17 +148,17 @@ def _only_own(message: Message, info: ModelInfo) -> Message:
 def _note_interruptions(messages: list[Message]) -> list[Message]:
     """The user message after an interrupted reply says so to the model."""
     out: list[Message] = []
-    interrupted = False
+    note = ""
     for message in messages:
         match message:
-            case AssistantMessage():
-                interrupted = message.stop_reason == "interrupted"
-            case ToolResult():
-                interrupted = interrupted or message.status == "interrupted"
+            case AssistantMessage(stop_reason=reason):
+                note = {"interrupted": INTERRUPTED_NOTE, "lost": LOST_NOTE}.get(reason, "")
+            case ToolResult(status=status):
+                note = {"interrupted": INTERRUPTED_NOTE, "lost": LOST_NOTE}.get(status, note)
             case UserMessage():
-                if interrupted:
-                    message = replace(message, text=f"{INTERRUPTED_NOTE}\n\n{message.text}")
-                interrupted = False
+                if note:
+                    message = replace(message, text=f"{note}\n\n{message.text}")
+                note = ""
         out.append(message)
     return out
 

@@ -24,7 +24,7 @@ from reactagent_tui.tui.transcript.tool_item import ToolItem
 
 _SILENT_ORIGINS = frozenset({"nudge", "reminder"})
 _LABELS = {"steer": "transcript.steer", "follow_up": "transcript.follow_up", "skill": "transcript.skill"}
-_MARKED = frozenset({"cut", "interrupted", "length", "content_filter", "refusal"})
+_MARKED = frozenset({"cut", "interrupted", "lost", "length", "content_filter", "refusal"})
 
 
 class Conversation:

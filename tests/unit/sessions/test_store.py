@@ -89,7 +89,7 @@ def test_a_reply_cut_by_a_crash_comes_back_as_interrupted(store: SessionStore, t
     file.append_partial("c1", "lo", "")
     file.close()
     reply = store.load(file.path).messages[-1]
-    assert reply == AssistantMessage((ThinkingPart("hm"), TextPart("Hello")), stop_reason="interrupted")
+    assert reply == AssistantMessage((ThinkingPart("hm"), TextPart("Hello")), stop_reason="lost")
 
 
 def test_the_cut_reply_stays_when_the_session_goes_on(store: SessionStore, tmp_path: Path) -> None:
