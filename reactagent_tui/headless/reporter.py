@@ -45,7 +45,8 @@ class HeadlessReporter:
             case ToolFinished(is_error=True, call=call, summary=summary, text=text):
                 self.say(f"✕ {call.name} {summary or text.splitlines()[0][:200] if text else summary}")
             case RetryScheduled(delay=delay, reason=reason, attempt=attempt, attempts=attempts):
-                self.say(self.t("retry.line", seconds=f"{delay:.0f}", reason=reason, n=attempt, of=attempts))
+                line = self.t("retry.line", seconds=f"{delay:.0f}", reason=reason, n=attempt, of=attempts)
+                self.say(line, always=True)
             case Notice(key=key, params=params, level=level):
                 if level != "info" or not self.quiet:
                     self.say(self.t(key, **params), always=level == "error")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from textual import events
 from textual.app import App, get_system_commands_provider
 from textual.driver import Driver
 from textual.theme import Theme
@@ -54,6 +55,7 @@ class ReactAgentApp(App[int]):
         """A configuration fault: printed after the screen closed, exit code 2."""
         self.crash = ""
         self.farewell = ""
+        self._early: list[events.Key | events.Paste] | None = []
         super().__init__()
         self.keymap: Keymap = build_keymap(boot.keymap, boot.keys)[0]
         for theme in FIRST_PAINT:
@@ -93,6 +95,21 @@ class ReactAgentApp(App[int]):
         asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
         self.call_after_refresh(self._after_first_paint)
 
+    async def on_event(self, event: events.Event) -> None:
+        """Keys that come before the prompt is there wait for it: type-ahead is not lost."""
+        if self._early is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self._early.append(event)
+        else:
+            await super().on_event(event)
+
+    def release_early_keys(self) -> None:
+        """The prompt has the focus: it gets what was typed since the start."""
+        early, self._early = self._early or [], None
+        for event in early:
+            if isinstance(event, events.Key) and event.key == "ctrl+j":
+                event = events.Key("enter", "\r")  # Enter, typed while the terminal still turned it into a line feed
+            (self.focused or self.screen)._forward_event(event)
+
     def _after_first_paint(self) -> None:
         """Everything that is not the screen is imported in the agent's thread, from now on."""
         gc.freeze()
@@ -103,7 +120,7 @@ class ReactAgentApp(App[int]):
         if not self.is_headless:
             from reactagent_tui.tui.driver import install_signal_handlers
 
-            install_signal_handlers(cast("App[object]", self))
+            install_signal_handlers(cast("App[object]", self), lambda _number: self.chat.leaving())
 
     # -- configuration, once it is there ----------------------------------------------------
 

@@ -8,6 +8,8 @@ on a timer while a run goes), any other event schedules one drain. Everything th
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import logging
 import os
 import threading
@@ -125,6 +127,7 @@ class Bridge:
         self._drain = drain
         self._drain_pending = False
         self._ui_loop: asyncio.AbstractEventLoop | None = None
+        self._ui_context = contextvars.copy_context()
         self._agent: _Agent | None = None
         self._waiting: list[Callable[[_Agent], None]] = []
         self._ready = False
@@ -135,6 +138,7 @@ class Bridge:
     def start(self) -> None:
         """Start the agent's thread. Called once the first frame is on the screen."""
         self._ui_loop = asyncio.get_running_loop()
+        self._ui_context = contextvars.copy_context()  # Textual's timers need its context variables
         self._start_agent(self.start_with.resume)
 
     async def close(self, seconds: float = 3.0) -> None:
@@ -147,6 +151,15 @@ class Bridge:
         except RuntimeError:
             return  # the loop has ended already
         await asyncio.to_thread(agent.thread.join, seconds)
+
+    def end(self, seconds: float = 3.0) -> None:
+        """The same without a screen's loop: after a signal, a crash or a closed terminal ended it."""
+        agent = self._agent
+        if agent is None or agent.thread is None:
+            return
+        with contextlib.suppress(RuntimeError):
+            agent.loop.call_soon_threadsafe(self._set_closing, agent)
+        agent.thread.join(seconds)
 
     # -- what the screen asks for -----------------------------------------------------------
 
@@ -248,7 +261,7 @@ class Bridge:
         if not self._drain_pending and self._ui_loop is not None:
             self._drain_pending = True
             try:
-                self._ui_loop.call_soon_threadsafe(self._drain)
+                self._ui_loop.call_soon_threadsafe(self._drain, context=self._ui_context)
             except RuntimeError:
                 self._drain_pending = False  # the screen is gone
 
@@ -325,7 +338,8 @@ class Bridge:
             self.push(AgentFailed(f"{type(error).__name__}: {error}"))
             return
         assert self._ui_loop is not None
-        self._ui_loop.call_soon_threadsafe(self._now_ready)
+        with contextlib.suppress(RuntimeError):  # left before it was ready: `closing` is set, or will never be
+            self._ui_loop.call_soon_threadsafe(self._now_ready, context=self._ui_context)
         if self.start_with.when_idle is not None:
             warming = asyncio.create_task(asyncio.to_thread(self.start_with.when_idle))
             agent.tasks.add(warming)

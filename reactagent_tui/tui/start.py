@@ -45,6 +45,7 @@ def run_screen(start: Start) -> int:
     app = ReactAgentApp(start, boot, paths, t)
     with TtyGuard():
         app.run()
+        app.bridge.end()
     if app.failure:
         sys.stderr.write(f"reactagent: {app.failure}\n")
     elif app.crash:

@@ -91,6 +91,14 @@ def test_resume_shows_the_earlier_conversation(place: Place, server: ModelServer
     assert any("from-the-tool" in text for text in server.exchanges[-1].tool_texts)
 
 
+def test_resume_shows_what_was_spent(place: Place, server: ModelServer) -> None:
+    place.more_config = "pricing:\n  fake-model: {input: 1000, output: 1000}\n"
+    assert place.run("-p", "hi").code == 0
+    with place.screen("-c", shows="OK-TURN-1") as terminal:
+        terminal.wait_found(r"Session +\$1\.22")
+    assert len(server.exchanges) == 1
+
+
 @pytest.mark.parametrize(
     ("yaml", "told"),
     [

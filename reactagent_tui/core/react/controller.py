@@ -7,10 +7,13 @@ tools, keeps what was produced, and closes every call: the next request is alway
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import random
+import secrets
 import time
+from collections.abc import Generator
 from typing import Any
 
 from reactagent_tui.core.cost.ledger import Cause
@@ -29,7 +32,7 @@ from reactagent_tui.core.events import (
     UserMessageAdded,
 )
 from reactagent_tui.core.llm.base import ModelRequest
-from reactagent_tui.core.messages import AssistantMessage, Message, ToolResult, UserMessage
+from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import NOTHING_USED
 from reactagent_tui.core.react import observation
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
@@ -68,6 +71,7 @@ class ReActController:
         self._started = time.monotonic()
         self._task: asyncio.Task[None] | None = None
         self._interrupted = False
+        self._timed_out: _End | None = None
         self._pause = False
         self._reply: ReplyStream | None = None
         self._denied_stop = False
@@ -98,21 +102,22 @@ class ReActController:
         self._emit(RunStarted, prompt=prompt, model=setup.provider.info.name)
         end = _End("ERROR")
         outside: asyncio.CancelledError | None = None
-        self._task = asyncio.create_task(self._loop(), name="react loop")
+        task = self._task = asyncio.create_task(self._loop(), name="react loop")
         try:
             if self._interrupted:
-                self._task.cancel()
-            await asyncio.shield(self._task)
+                task.cancel()
+            with self._time_limit():
+                await asyncio.shield(task)
         except _End as reached:
             end = reached
         except StoppedByUser:
             end = _End("INTERRUPTED")
             self._denied_stop = True
         except asyncio.CancelledError as error:
-            end = _End("INTERRUPTED")
-            if not self._interrupted:
+            end = self._timed_out or _End("INTERRUPTED")
+            if not (self._interrupted or self._timed_out):
                 outside = error
-                await _settled(self._task)
+                await _settled(task)
         except ProviderError as error:
             end = _End("ERROR", error=str(error))
         except Exception as error:
@@ -131,6 +136,24 @@ class ReActController:
             return
         self._interrupted = True
         if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    @contextlib.contextmanager
+    def _time_limit(self) -> Generator[None]:
+        """The limit holds inside a call as well: a silent server or a long command may not outlast it."""
+        seconds = self.setup.limits.seconds
+        if seconds is None:
+            yield
+            return
+        clock = asyncio.get_running_loop().call_later(seconds, self._time_is_up, f"{seconds:g} s")
+        try:
+            yield
+        finally:
+            clock.cancel()
+
+    def _time_is_up(self, detail: str) -> None:
+        if not self._interrupted and self._task is not None:
+            self._timed_out = _End("TIMEOUT", error=detail)
             self._task.cancel()
 
     def pause(self) -> None:
@@ -240,13 +263,27 @@ class ReActController:
                 cause = "retry"
                 continue
             self._reply = None
-            message = self.setup.protocol.read(message)
+            message = self._with_own_ids(self.setup.protocol.read(message))
             self._append(message)
             self._emit(MessageFinished, message=message)
             if self.setup.debug is not None:
                 self.setup.debug.response(step=self.step, message=message, exchange=self.setup.provider.last_exchange)
             return message
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _with_own_ids(self, message: AssistantMessage) -> AssistantMessage:
+        """Servers that number calls anew in every reply (`call_0`) would mix up rows, results and stops."""
+        if not message.tool_calls:
+            return message
+        earlier = (m for m in self.setup.history.messages if isinstance(m, AssistantMessage))
+        used = {call.id for m in earlier for call in m.tool_calls}
+        parts = tuple(
+            dataclasses.replace(part, id=f"call_{secrets.token_hex(8)}")
+            if isinstance(part, ToolCall) and part.id in used
+            else part
+            for part in message.parts
+        )
+        return dataclasses.replace(message, parts=parts)
 
     def _request(self) -> ModelRequest:
         setup = self.setup
@@ -310,7 +347,7 @@ class ReActController:
 
     def _result(self, end: _End) -> RunResult:
         kept = False
-        if self._reply is not None and end.reason == "INTERRUPTED":
+        if self._reply is not None and end.reason in ("INTERRUPTED", "TIMEOUT"):
             kept = self._keep_partial(self._reply, "interrupted")
             self._reply = None
         self.executor.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any, assert_never
@@ -63,14 +64,13 @@ class ReplyStream:
         self._uncounted: list[str] = []
         self._output = 0
         self._next_live = 0.0
-        self._next_partial = 0.0
+        self._saving: asyncio.TimerHandle | None = None
 
     async def read(self) -> AssistantMessage:
         """The complete reply. Raises ProviderError; the ledger row is closed in every case."""
         setup = self.setup
         ledger = setup.ledger
         self._live(final=False)
-        self._next_partial = time.monotonic() + PARTIAL_INTERVAL
         outcome = "interrupted"
         try:
             async for delta in setup.provider.stream(self._request):
@@ -97,6 +97,8 @@ class ReplyStream:
             outcome = "interrupted" if not isinstance(error, Exception) else "failed"
             raise
         finally:
+            if self._saving is not None:
+                self._saving.cancel()
             self._count()
             ledger.progress(self.call_id, self._output)
             ledger.close_call(self.call_id, interrupted=outcome == "interrupted", failed=outcome == "failed")
@@ -146,13 +148,17 @@ class ReplyStream:
             self._count()
             self.setup.ledger.progress(self.call_id, self._output)
             self._live(final=False)
-        if now >= self._next_partial:
-            self._next_partial = now + PARTIAL_INTERVAL
-            self.setup.history.append_partial(
-                self.call_id, "".join(self._unsaved_text), "".join(self._unsaved_thinking)
-            )
-            self._unsaved_text.clear()
-            self._unsaved_thinking.clear()
+        if self._saving is None:
+            self._saving = asyncio.get_running_loop().call_later(PARTIAL_INTERVAL, self._save_partial)
+
+    def _save_partial(self) -> None:
+        """What came since the last time, also when nothing more comes: a server may stall for minutes."""
+        self._saving = None
+        text, thinking = "".join(self._unsaved_text), "".join(self._unsaved_thinking)
+        self._unsaved_text.clear()
+        self._unsaved_thinking.clear()
+        if text or thinking:
+            self.setup.history.append_partial(self.call_id, text, thinking)
 
     def _count(self) -> None:
         if self._uncounted:

@@ -78,7 +78,7 @@ class SessionFile:
     _seq: int = 0
     _fd: int | None = None
     _unsaved: list[bytes] = field(default_factory=list[bytes])
-    _in_trouble: bool = False
+    _trouble_told: bool = False
 
     @property
     def id(self) -> str:
@@ -135,11 +135,11 @@ class SessionFile:
             while self._unsaved:
                 self._put(self._fd)
         except OSError as error:
-            if not self._in_trouble and self.on_trouble is not None:
+            if not self._trouble_told and self.on_trouble is not None:
+                self._trouble_told = True
                 self.on_trouble(f"{self.path}: {error.strerror or error}")
-            self._in_trouble = True
         else:
-            self._in_trouble = False
+            self._trouble_told = False
 
     def _put(self, fd: int) -> None:
         """Write the oldest unsaved line; what the disk did not take stays first in the queue."""

@@ -13,6 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.timer import Timer
 
+from reactagent_tui.core.money import CostTotals
 from reactagent_tui.tui.ladder import Ladder, Situation
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.chat_keys import ChatKeys
@@ -66,9 +67,10 @@ class ChatScreen(ChatKeys):
         self.can_resume = False
         self.had_run = False
         self.step = 0
-        self.had_run = True
         self.run_began = 0.0
         self.usage: UsageUpdated | None = None
+        self.totals = CostTotals()
+        """What the session cost before its first call here."""
         self.sidebar_wanted: bool | None = None
         self.question_open_since = 0.0
         self._beat: Timer | None = None

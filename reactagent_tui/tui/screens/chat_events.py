@@ -36,7 +36,6 @@ from reactagent_tui.core.events import (
     UserMessageAdded,
     WaitProgress,
 )
-from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.reporter import Question
 from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
@@ -175,7 +174,7 @@ def _question_asked(chat: ChatScreen, question_id: str, question: Question) -> N
 def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
     chat.model = event.model
     chat.header.set_model(event.model if event.provider in ("", event.model) else f"{event.provider}/{event.model}")
-    totals = CostTotals() if chat.usage is None else chat.usage.totals
+    totals = chat.totals if chat.usage is None else chat.usage.totals
     used = 0 if chat.usage is None else chat.usage.context_used
     chat.usage_panel.show_totals(totals, used, event.context_size, assumed=event.context_assumed)
 

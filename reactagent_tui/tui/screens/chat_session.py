@@ -60,6 +60,7 @@ class ChatSession(Screen[None]):
     async def after_first_paint(self) -> None:
         """Things the first frame does not wait for: history, draft, the first task."""
         me = self._me
+        me.home.release_early_keys()
         path = me.home.paths.state / "history" / f"{folder_slug(me.workdir)}.jsonl"
         self._history = HistoryFile(path)
         entries, draft = await asyncio.to_thread(lambda: (HistoryFile(path).load(), HistoryFile(path).load_draft()))
@@ -101,6 +102,7 @@ class ChatSession(Screen[None]):
         me.workdir = Path(event.workdir)
         me.mode = event.mode
         me.usage = None
+        me.totals = event.totals
         me.transcript.load(event.messages)
         me.tools.clear()
         me.set_title(event.title)

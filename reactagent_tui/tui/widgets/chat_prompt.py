@@ -35,3 +35,7 @@ class ChatPrompt(PromptInput, inherit_bindings=False):
             event.prevent_default()
             return
         await super()._on_paste(event)
+
+    def _copy_or_clear(self) -> bool:
+        """Without a selection the screen's ladder decides: it clears the draft and says how to get it back."""
+        return not self.selection.is_empty and super()._copy_or_clear()
