@@ -265,6 +265,8 @@ class SessionChanged(EventBase):
     model: str
     mode: str
     totals: CostTotals
+    context_used: int = 0
+    """Tokens the history takes, estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

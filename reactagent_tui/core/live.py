@@ -233,6 +233,7 @@ class LiveSession:
             model=info.name,
             mode=self.mode,
             totals=self.totals(),
+            context_used=sum(self.counter.message(message) for message in self.file.messages),
         )
         self._emit(
             ModelChanged,

@@ -55,7 +55,7 @@ class Reply:
         try:
             return await anext(self._chunks, None)
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            detail = mask(str(error) or type(error).__name__, self._secrets)
+            detail = mask(str(error) or "the server dropped it", self._secrets)
             raise StreamCutError(f"the connection to {self.url} broke: {detail}", retryable=True) from error
 
     async def close(self) -> None:

@@ -71,6 +71,7 @@ class ChatScreen(ChatKeys):
         self.usage: UsageUpdated | None = None
         self.totals = CostTotals()
         """What the session cost before its first call here."""
+        self.context_used = 0
         self.sidebar_wanted: bool | None = None
         self.question_open_since = 0.0
         self._beat: Timer | None = None

@@ -175,7 +175,7 @@ def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
     chat.model = event.model
     chat.header.set_model(event.model if event.provider in ("", event.model) else f"{event.provider}/{event.model}")
     totals = chat.totals if chat.usage is None else chat.usage.totals
-    used = 0 if chat.usage is None else chat.usage.context_used
+    used = chat.context_used if chat.usage is None else chat.usage.context_used
     chat.usage_panel.show_totals(totals, used, event.context_size, assumed=event.context_assumed)
 
 

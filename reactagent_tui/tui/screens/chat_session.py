@@ -64,7 +64,8 @@ class ChatSession(Screen[None]):
         path = me.home.paths.state / "history" / f"{folder_slug(me.workdir)}.jsonl"
         self._history = HistoryFile(path)
         entries, draft = await asyncio.to_thread(lambda: (HistoryFile(path).load(), HistoryFile(path).load_draft()))
-        me.prompt.load_history(entries)
+        typed_already = bool(me.prompt.text or me.first_prompt)
+        me.prompt.load_history([*entries, draft] if draft is not None and typed_already else entries)
         if me.first_prompt:
             me.send(UserMessage(me.first_prompt))
         elif draft is not None and not me.prompt.text:
@@ -103,11 +104,12 @@ class ChatSession(Screen[None]):
         me.mode = event.mode
         me.usage = None
         me.totals = event.totals
+        me.context_used = event.context_used
         me.transcript.load(event.messages)
         me.tools.clear()
         me.set_title(event.title)
         me.prompt.set_mode(event.mode)
-        me.usage_panel.show_totals(event.totals, 0, 0)
+        me.usage_panel.show_totals(event.totals, event.context_used, 0)
         me.set_running(False)
         if not event.messages:
             self._welcome()

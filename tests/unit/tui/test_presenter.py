@@ -121,7 +121,8 @@ def test_amounts(amount: str, shown: str) -> None:
         ("0.031", "estimated", "~$0.031"),
         ("0", "estimated", "$0"),
         (None, "unknown", "—"),
-        ("1", "unknown", "—"),
+        ("1", "unknown", "≥$1.00"),
+        ("0", "unknown", "—"),
         ("0", "free", "$0"),
     ],
 )
