@@ -108,7 +108,7 @@ class Page:
             if short > 0:
                 segments = [*segments, Segment(" " * short, fill or self.text_style)]
         segments.append(self.track)
-        return Row(segments, self.width, lead.skip, joint)
+        return Row(_joined(segments), self.width, lead.skip, joint)
 
     def lines(
         self,
@@ -248,3 +248,14 @@ def shorten(text: str, width: int, *, keep_end: bool = False) -> str:
     while kept and cell_len(kept) > width - 1:
         kept = kept[:-1]
     return f"{kept}…"
+
+
+def _joined(segments: list[Segment]) -> list[Segment]:
+    """Neighbours of one style as one segment: fewer escape sequences go to the terminal with every frame."""
+    out: list[Segment] = []
+    for segment in segments:
+        if out and out[-1].style == segment.style:
+            out[-1] = Segment(out[-1].text + segment.text, segment.style)
+        else:
+            out.append(segment)
+    return out

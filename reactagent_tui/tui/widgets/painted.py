@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.content import Content
+from textual.geometry import Region
 from textual.widget import Widget
 
 
@@ -20,7 +21,8 @@ class Painted(Widget):
     }
     """
 
-    _shown: Content | None = None
+    _shown: tuple[Content, ...] | None = None
+    """The lines as they were last given to the screen."""
 
     def paint(self, width: int, height: int) -> Sequence[Content]:
         """The lines for this size in cells."""
@@ -28,17 +30,21 @@ class Painted(Widget):
 
     def render(self) -> Content:
         width, height = self.size
-        lines = self.paint(width, height)[:height] if width > 0 else ()
-        self._shown = Content("\n").join(lines)
-        return self._shown
+        self._shown = tuple(self.paint(width, height)[:height]) if width > 0 else ()
+        return Content("\n").join(self._shown)
 
     def repaint(self) -> None:
-        """Shows a change, if there is one to see."""
+        """Shows a change, if there is one to see: only the lines that are others now go to the terminal."""
         if not self.is_attached or not self.display:
             return
-        shown, width = self._shown, self.size.width
-        if shown is not None and width > 0:
-            lines = self.paint(width, self.size.height)[: self.size.height]
-            if Content("\n").join(lines).is_same(shown):
-                return
-        self.refresh()
+        shown, (width, height) = self._shown, self.size
+        if shown is None or width <= 0:
+            self.refresh()
+            return
+        lines = self.paint(width, height)[:height]
+        if len(lines) != len(shown):
+            self.refresh()
+            return
+        changed = [y for y, (new, old) in enumerate(zip(lines, shown, strict=True)) if not new.is_same(old)]
+        if changed:
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
