@@ -21,7 +21,7 @@ examples:
   reactagent --demo                   try it: no key, no network, no cost
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
-exit codes of -p: 0 answer, 1 error, 2 usage or config, 3 limit reached, 4 refused, 130 interrupted"""
+exit codes of -p: 0 answer, 1 error, 2 usage or config, 3 limit, 4 refused, 130 interrupted, 143 ended"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -35,10 +35,14 @@ def main(argv: list[str] | None = None) -> int:
         if not os.path.isdir(workdir):
             return _usage(f"--cwd: no such folder: {workdir}")
         args.cwd = workdir
+    if args.resume is not None and not args.resume.strip():
+        return _usage("-r needs a session: its id or its title; -c takes the newest one")
     if args.print is not None:
         return _headless(args)
     if args.output is not None:
         return _usage("--output needs -p")
+    if os.environ.get("TERM") == "dumb" and sys.stdin.isatty():
+        return _usage('this terminal (TERM=dumb) cannot show a screen. For one answer: reactagent -p "your task"')
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _usage('no terminal here, and no -p. For one answer without a screen: reactagent -p "your task"')
     return _screen(args)

@@ -35,6 +35,7 @@ from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.react.state import RunResult, RunSetup
+from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import Answer, Question, Reporter
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
@@ -107,6 +108,7 @@ class LiveSession:
     last_result: RunResult | None = None
     _queue: list[QueuedMessage] = field(default_factory=list[QueuedMessage])
     _controller: ReActController | None = None
+    _command: UserCommand | None = None
     _task: asyncio.Task[None] | None = None
     _guard: _Guard | None = None
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
@@ -154,6 +156,29 @@ class LiveSession:
         self._waiters.append(future)
         return await future
 
+    def run_command(self, command: str, *, tell_model: bool) -> None:
+        """Run a command line the user typed (`!`); with `tell_model` the next request holds what it showed."""
+        if self.is_running:
+            self.notice("shell.busy", level="warn")
+            return
+        guard = self._guard = _Guard(self)
+        line = UserCommand(
+            command,
+            tell_model,
+            toolkit=self.toolkit,
+            history=guard,
+            reporter=guard,
+            context=self._context,
+            session_id=self.id,
+        )
+        self._command = line
+        self._task = asyncio.create_task(self._run_line(line), name="user command")
+
+    async def _run_line(self, line: UserCommand) -> None:
+        await line.run()
+        self._command = None
+        self._task = None
+
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
         if self.is_running or not self._queue:
@@ -171,6 +196,8 @@ class LiveSession:
         """Stop now. The queue is kept."""
         if self._controller is not None:
             self._controller.interrupt()
+        elif self._command is not None:
+            self._command.interrupt()
 
     def pause(self) -> None:
         """Stop after the running step."""
@@ -233,7 +260,8 @@ class LiveSession:
             model=info.name,
             mode=self.mode,
             totals=self.totals(),
-            context_used=sum(self.counter.message(message) for message in self.file.messages),
+            context_used=self.counter.fixed(self.system(self), self.toolkit.specs())
+            + sum(self.counter.message(message) for message in self.file.messages),
         )
         self._emit(
             ModelChanged,
@@ -291,6 +319,8 @@ class LiveSession:
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         guard = self._guard = _Guard(self)
+        if self.limits.usd is not None and not self.ledger.can_price(self.provider.info):
+            self.notice("limits.no_price", level="warn", model=self.provider.info.name)
         turn = self.ledger.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn

@@ -123,7 +123,8 @@ class Runtime:
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         """(key, value, origin) of every setting, keys masked."""
-        return [(line.key, line.value, line.origin) for line in self.loaded.masked()]
+        lines = [(line.key, line.value, line.origin) for line in self.loaded.masked()]
+        return [("demo", "true", "--demo, or no model"), *lines] if self.options.demo else lines
 
     # -- skills -----------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from reactagent_tui.core.display import (
 from reactagent_tui.core.errors import ReactAgentError, StorageError
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.runtime import Options, Runtime
 from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
@@ -198,7 +199,7 @@ class Output:
                 self._write(self._text(result.answer.rstrip("\n")) + "\n")
             return
         totals = session.totals()
-        cost = result.cost.amount
+        cost = result.cost.amount if result.cost.currency == "USD" else None
         info = session.provider.info
         usage = usage_record(result.usage)
         self.line(
@@ -217,9 +218,10 @@ class Output:
                     | {"costUSD": None if cost is None else float(cost), "costState": result.cost.state}
                 },
                 "permission_denials": reporter.denials,
+                "cost": _money(result.cost),
                 "reason": result.reason,
                 "error": result.error,
-                "session_cost_usd": None if totals.session_cost.amount is None else float(totals.session_cost.amount),
+                "session_cost": _money(totals.session_cost),
             }
         )
 
@@ -259,6 +261,12 @@ class Output:
         except UnicodeEncodeError:
             self.stream.buffer.write(text.encode(errors="replace"))
             self.stream.flush()
+
+
+def _money(money: Money) -> dict[str, Any]:
+    """Amount, currency and how sure it is; `amount` is null when no price is known."""
+    amount = None if money.amount is None else float(money.amount)
+    return {"amount": amount, "currency": money.currency, "state": money.state}
 
 
 def block_text(block: DisplayBlock) -> str:

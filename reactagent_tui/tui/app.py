@@ -7,11 +7,12 @@ import gc
 import logging
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events
-from textual.app import App, get_system_commands_provider
+from textual.app import App
 from textual.driver import Driver
 from textual.theme import Theme
 
@@ -39,7 +40,7 @@ class ReactAgentApp(App[int]):
     """One app, one bridge, one chat screen; other screens are pushed over it."""
 
     CSS_PATH: ClassVar = ["styles/app.tcss", "styles/panels.tcss"]
-    COMMANDS: ClassVar = {palette_provider, get_system_commands_provider}
+    COMMANDS: ClassVar = {palette_provider}
     BINDINGS: ClassVar = []
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+underscore_unused"
@@ -162,11 +163,11 @@ class ReactAgentApp(App[int]):
             self._use_boot_theme()
             self.chat.settings_changed()
             for problem in key_problems:
-                self.chat.warn(self.t(problem.reason, setting=problem.setting, near=problem.near))
-        if boot.theme not in ("auto", *(theme.name for theme in themes)):
-            self.chat.warn(self.t("theme.unknown", name=boot.theme))
+                self.chat.warn_later(self.t(problem.reason, setting=problem.setting, near=problem.near))
+        if boot.theme not in ("auto", *self.available_themes):
+            self.chat.warn_later(self.t("theme.unknown", name=boot.theme))
         for problem in problems:
-            self.chat.warn(self.t("theme.problem", file=problem.file, key=problem.key, reason=problem.reason))
+            self.chat.warn_later(self.t("theme.problem", file=problem.file, key=problem.key, reason=problem.reason))
 
     def _use_boot_theme(self) -> None:
         boot = self.boot
@@ -231,6 +232,10 @@ class ReactAgentApp(App[int]):
             driver.write(f"\x1b]0;{clean_line(title)[:80]}\x07")
 
     # -- leaving ----------------------------------------------------------------------------
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C where no widget takes it (another screen is open): the same ladder as in the chat."""
+        self.run_worker(partial(self.chat.do, "clear_or_copy_or_stop_or_quit"), exit_on_error=False)
 
     async def action_quit(self) -> None:
         """Stop everything and leave."""

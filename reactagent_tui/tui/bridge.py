@@ -167,6 +167,10 @@ class Bridge:
         """Start a turn, or queue behind the one that runs."""
         self._with_session(lambda session: session.submit(message, kind))
 
+    def run_command(self, command: str, *, tell_model: bool) -> None:
+        """A command line of the user's own: it runs at once, without a question."""
+        self._with_session(lambda session: session.run_command(command, tell_model=tell_model))
+
     def send_queue(self) -> None:
         self._with_session(lambda session: session.send_queue())
 

@@ -25,7 +25,8 @@ def key_label(key: str) -> str:
     if key in _LABELS:
         return _LABELS[key]
     *modifiers, last = key.split("+")
-    last = _LABELS.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
+    symbol = next((shown for shown, name in _SYMBOLS.items() if name == last), last)
+    last = _LABELS.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else symbol)
     return "+".join([*modifiers, last])
 
 

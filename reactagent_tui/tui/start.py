@@ -41,7 +41,11 @@ def run_screen(start: Start) -> int:
     from reactagent_tui.tui.app import ReactAgentApp
     from reactagent_tui.tui.tty_guard import TtyGuard
 
-    paths.logs.mkdir(parents=True, exist_ok=True)
+    try:
+        paths.logs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.stderr.write(f"reactagent: cannot write {paths.logs}: {error.strerror or error}; set XDG_STATE_HOME\n")
+        return 1
     app = ReactAgentApp(start, boot, paths, t)
     with TtyGuard():
         app.run()

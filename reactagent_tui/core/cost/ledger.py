@@ -163,6 +163,11 @@ class Ledger:
         """Number of the running turn, from 1."""
         return self._turn
 
+    def can_price(self, info: ModelInfo) -> bool:
+        """Is it known what calls of this model cost (nothing counts as known)?"""
+        quote = self._prices.quote(info, self._now())
+        return quote.free or quote.price(Usage(input=1)) is not None
+
     def begin_turn(self) -> int:
         """A new prompt: the sums of the turn start again."""
         self._turn += 1

@@ -8,6 +8,7 @@ RAW_SHOWN = 500
 
 INTERRUPTED = "[interrupted by the user]"
 NOT_RUN = "Not run: the user stopped the turn before this call."
+LOOP_ENDED = "Not run: the run was ended because the same step came again and again."
 CUT = (
     "Not run: your reply was cut off inside this call ({why}). "
     "Send it again in smaller pieces, for example write a file in several parts."

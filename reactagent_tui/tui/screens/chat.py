@@ -122,6 +122,7 @@ class ChatScreen(ChatKeys):
         self.tools = self.query_one(ToolSidebar)
         self.status = self.query_one(StatusBar)
         self.prompt.popup = self.popup
+        self.dock.give_back = self.give_back
         self.workdir = Path(self.home.started_with.workdir)
         self.header.set_place(short_path(self.workdir))
         self.prompt.set_mode(self.mode)
@@ -193,6 +194,10 @@ class ChatScreen(ChatKeys):
     def _esc_may_mean_something_else(self) -> None:
         self.update_esc_target()
 
+    @on(ApprovalDock.LineToggled)
+    def _line_toggled(self) -> None:
+        self.show_activity()
+
     @on(Transcript.FollowChanged)
     def _follow_changed(self, message: Transcript.FollowChanged) -> None:
         self.below.update(message.following, message.unseen_lines)
@@ -261,7 +266,7 @@ class ChatScreen(ChatKeys):
         elif self.stopping:
             self.status.show_activity(Stopping(self.run_began))
         elif self.dock.is_open:
-            self.status.show_activity(WaitingForUser(self.question_open_since))
+            self.status.show_activity(WaitingForUser(self.question_open_since, self.dock.is_editing))
         else:
             self.status.show_activity(Running(max(self.step, 1), self.run_began, self.pausing))
 

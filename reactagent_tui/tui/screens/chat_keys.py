@@ -38,11 +38,18 @@ class ChatKeys(ChatSending):
             return False
         if event.key == "escape" and not me.dock.is_editing:
             return False
-        return me.dock.offer_key(event.key, event.character, time.monotonic())
+        return me.dock.offer_key(event.key, event.character, _read_at(event))
 
     def offer_paste(self, event: events.Paste) -> bool:
         me = self._me
-        return me.dock.is_open and me.dock.offer_paste(event.text, time.monotonic())
+        return me.dock.is_open and me.dock.offer_paste(event.text, _read_at(event))
+
+    def give_back(self, letters: str) -> None:
+        """Letters that an open question held and that turned out to be typing."""
+        me = self._me
+        if not me.prompt.has_focus:
+            me.prompt.focus()
+        me.prompt.take_back(letters)
 
     async def on_key(self, event: events.Key) -> None:
         """A key that the focused widget left alone."""
@@ -51,12 +58,16 @@ class ChatKeys(ChatSending):
             event.stop()
             await self._escape(event)
             return
+        if event.key == "enter" and not me.running and me.prompt.queued and not me.prompt.text:
+            event.stop()
+            me.home.bridge.send_queue()
+            return
         if me.dock.is_open and not me.prompt.has_focus and self.offer_key(event):
             event.stop()
             return
         keymap = me.home.keymap
         action = None
-        if me.transcript.has_focus:
+        if me.transcript.has_focus and (not event.is_printable or me.transcript.cursor_item() is not None):
             action = keymap.action("transcript", event.key)
         action = action or keymap.action("screen", event.key)
         if action is not None and await self.do(action):
@@ -70,6 +81,8 @@ class ChatKeys(ChatSending):
 
     async def _escape(self, event: events.Key) -> None:
         me = self._me
+        if me.dock.is_open:
+            me.dock.rearm(_read_at(event))  # a letter that the question held is no answer any more
         if me.home.esc_gate.was_used(event):
             me.show_stopping()
             return
@@ -287,6 +300,11 @@ class ChatKeys(ChatSending):
         if me.prompt.clear_to_history() is not None:
             me.status.flash(me.t("draft.cleared"), 2.0)
             self._clear_flash_later(2.1)
+
+
+def _read_at(event: events.Event) -> float:
+    """When the terminal's input was read, in `time.monotonic` seconds: input that had to wait keeps its gaps."""
+    return time.monotonic() - max(events.Event().time - event.time, 0.0)
 
 
 def _idle(me: ChatScreen) -> Any:

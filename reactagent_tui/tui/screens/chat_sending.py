@@ -54,8 +54,9 @@ class ChatSending(ChatSession):
             return
         if message.kind in ("shell", "shell_private"):
             command = message.text.lstrip("!").strip()
-            text = me.t("shell.request", command=command)
-            self.send(UserMessage(text, shown=message.shown), kind)
+            if command:
+                me.transcript.to_end()
+                me.home.bridge.run_command(command, tell_model=message.kind == "shell")
             return
         self.send(UserMessage(message.text, shown=None if message.shown == message.text else message.shown), kind)
 
@@ -69,6 +70,9 @@ class ChatSending(ChatSession):
 
     def _command(self, text: str) -> None:
         me = self._me
+        if text.strip() == "/":
+            me.prompt.restore("/")
+            return
         name, _, arguments = text[1:].partition(" ")
         if screen_commands.run(me, name.lower(), arguments.strip()):
             return
@@ -116,14 +120,14 @@ class ChatSending(ChatSession):
 
         me = self._me
         await asyncio.sleep(0.03)  # the next key cancels this one
-        if self._files is None or self._files.root != me.workdir:
-            self._files = FileIndex(me.workdir)
-        found = await self._files.query(prefix)
+        if self._files is None or self._files[0] != me.workdir:
+            self._files = (me.workdir, FileIndex(me.workdir))
+        found = await self._files[1].query(prefix)
         if found is not None:
             me.popup.show(found, "file", prefix)
             me.update_esc_target()
 
-    _files: Any = None
+    _files: tuple[Any, Any] | None = None
 
     @on(TakeBack)
     async def _take_back(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -35,6 +35,7 @@ VERBOSITIES = ("compact", "normal", "verbose")
 MODES = ("ask", "edits", "plan", "auto")
 log = logging.getLogger(__name__)
 DRAFT_SAVE = 1.0
+TOOLS_LISTED = 50
 
 
 class ChatSession(Screen[None]):
@@ -46,6 +47,11 @@ class ChatSession(Screen[None]):
     _commands: tuple[Completion, ...] = ()
     _draft_timer: Any = None
     _leaving = False
+    _is_ready = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._warnings: list[str] = []
 
     @property
     def _me(self) -> ChatScreen:
@@ -76,8 +82,10 @@ class ChatSession(Screen[None]):
         me = self._me
         if demo and not me.home.started_with.demo:
             me.transcript.add_notice(me.t("demo.started"), level="info")
-        for warning in warnings:
+        for warning in (*warnings, *self._warnings):
             self.warn(warning)
+        self._warnings.clear()
+        self._is_ready = True
         self._reload_commands()
         self._refresh_place()
 
@@ -107,6 +115,7 @@ class ChatSession(Screen[None]):
         me.context_used = event.context_used
         me.transcript.load(event.messages)
         me.tools.clear()
+        self._list_tools(event.messages)
         me.set_title(event.title)
         me.prompt.set_mode(event.mode)
         me.usage_panel.show_totals(event.totals, event.context_used, 0)
@@ -114,6 +123,16 @@ class ChatSession(Screen[None]):
         if not event.messages:
             self._welcome()
         self._refresh_place()
+
+    def _list_tools(self, messages: Sequence[Any]) -> None:
+        """The sidebar of a resumed session holds its newest calls."""
+        calls = [call for message in messages for call in getattr(message, "tool_calls", ())][-TOOLS_LISTED:]
+        results = {message.call_id: message for message in messages if hasattr(message, "call_id")}
+        for call in calls:
+            result = results.get(call.id)
+            self._me.tools.tool_started(call)
+            status, seconds = ("lost", 0.0) if result is None else (result.status, result.seconds or 0.0)
+            self._me.tools.tool_finished(call, status=status, seconds=seconds)
 
     def _welcome(self) -> None:
         """An empty session says what can be done with it."""
@@ -136,6 +155,13 @@ class ChatSession(Screen[None]):
         """Files may have changed: the place line and the commands may have as well."""
         self._refresh_place()
         self._tab_title()
+
+    def warn_later(self, text: str) -> None:
+        """A warning that must outlive the loading of the session."""
+        if self._is_ready:
+            self.warn(text)
+        else:
+            self._warnings.append(text)
 
     def warn(self, text: str) -> None:
         """A line in the transcript that is no part of the conversation."""

@@ -378,7 +378,7 @@ class Conversation:
             else:
                 items += answer_items(Answer.finished(text))
         for call in message.tool_calls:
-            tool = ToolItem(call.name, call, "not_run")
+            tool = ToolItem(call.name, call, "lost")
             self._calls[call.id] = tool
             items.append(tool)
         if message.stop_reason in _MARKED:

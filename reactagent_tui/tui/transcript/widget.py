@@ -182,11 +182,12 @@ class Transcript(Browser, inherit_bindings=False):
             return False
         touched, story.touched = story.touched, {}
         low, high = self._redraw(touched)
-        total, y = self.column.total, int(self.scroll_y)
+        estimated, y, before = self.column.total, int(self.scroll_y), self.virtual_size.height
         self.settle()
         if int(self.scroll_y) == y:
-            moved = story.structure_changed or total != self.virtual_size.height
-            self._refresh_rows(low, max(high, total) if moved else high)
+            total = self.column.total  # settling gave new items their true height
+            moved = story.structure_changed or not estimated == total == before
+            self._refresh_rows(low, max(high, estimated, total) if moved else high)
         story.structure_changed = False
         self._tell_follow()
         return True

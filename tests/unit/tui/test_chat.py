@@ -260,3 +260,65 @@ async def test_a_fault_in_background_work_is_told(clean_place: Path) -> None:
 
         kit.chat.in_background(fail)
         await kit.until(lambda: "[/x] broke" in kit.text)
+
+
+async def test_a_command_of_the_users_own_runs_at_once_and_the_model_is_told(clean_place: Path) -> None:
+    async with chat_app(clean_place, [say("seen")]) as kit:
+        await kit.send("!echo from-the-user")
+        await kit.until(lambda: "from-the-user" in kit.text.split("!echo")[-1] and not kit.chat.running)
+        assert kit.provider is not None
+        assert kit.provider.requests == []
+        await kit.turn("what did it show?")
+        assert "from-the-user" in str(kit.provider.requests[0].messages)
+
+
+async def test_a_private_command_is_not_told(clean_place: Path) -> None:
+    async with chat_app(clean_place, [say("ok")]) as kit:
+        await kit.send("!!echo secret-word")
+        await kit.until(lambda: kit.text.count("secret-word") >= 2 and not kit.chat.running)
+        await kit.turn("hi")
+        assert kit.provider is not None
+        assert "secret-word" not in str(kit.provider.requests[0].messages)
+
+
+async def test_esc_stops_a_command_of_the_users_own(clean_place: Path) -> None:
+    async with chat_app(clean_place, [say("next works")]) as kit:
+        await kit.send("!sleep 61")
+        await kit.until(lambda: kit.chat.running)
+        await kit.pilot.press("escape")
+        await kit.until(lambda: not kit.chat.running)
+        await kit.turn("go on")
+        assert "next works" in kit.text
+
+
+async def test_file_completion_works_more_than_once(clean_place: Path) -> None:
+    (clean_place / "alpha.py").touch()
+    (clean_place / "beta.py").touch()
+    async with chat_app(clean_place) as kit:
+        for name in ("alpha", "beta"):
+            await kit.type(f" @{name[:3]}")
+            await kit.until(lambda: kit.chat.popup.is_open)
+            await kit.pilot.press("tab")
+            await kit.until(lambda name=name: f"@{name}.py" in kit.chat.prompt.text)
+
+
+async def test_ctrl_c_in_another_screen_stops_the_run(clean_place: Path) -> None:
+    async with chat_app(clean_place, [[StreamText("busy"), forever]]) as kit:
+        await kit.send("go")
+        await kit.until(lambda: "busy" in kit.text)
+        await kit.pilot.press("f4")
+        await kit.until(lambda: isinstance(kit.app.screen, LedgerScreen))
+        await kit.pilot.press("ctrl+c")
+        await kit.until(lambda: not kit.chat.running)
+
+
+async def test_enter_sends_what_a_stop_held_back(clean_place: Path) -> None:
+    async with chat_app(clean_place, [[StreamText("busy"), forever], say("went on")]) as kit:
+        await kit.send("first")
+        await kit.until(lambda: "busy" in kit.text)
+        await kit.send("held")
+        await kit.until(lambda: kit.chat.prompt.queued == 1)
+        await kit.pilot.press("escape")
+        await kit.until(lambda: not kit.chat.running)
+        await kit.pilot.press("enter")
+        await kit.until(lambda: "went on" in kit.text)
