@@ -39,6 +39,10 @@ class ReadOnlyRule:
     """Its operands are variables that it sets."""
     script: str = ""
     """`sed` or `awk`: the script is looked into."""
+    deny_text: str = ""
+    """A regular expression: where an argument holds it, the command does more or tells more than files."""
+    needs_operand: bool = False
+    """Without an operand or assignment it prints every variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,25 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True)
+class Interpreter:
+    """How a program that runs code is told which code; without any it runs what stands in its input."""
+
+    names: tuple[str, ...]
+    code: tuple[str, ...] = ()
+    """Options (or subcommands) whose value is the code."""
+    given: tuple[str, ...] = ()
+    """Options that name the program to run."""
+    valued: tuple[str, ...] = ()
+    """Other options that take a value."""
+    stdin: tuple[str, ...] = ()
+    """Options with which the input is run whatever else is there."""
+    skip: tuple[str, ...] = ()
+    """Subcommands in front of the file."""
+    code_first: bool = False
+    """The first operand is the code."""
+
+
+@dataclass(frozen=True, slots=True)
 class CommandData:
     """`data/commands.json`, typed."""
 
@@ -71,6 +94,9 @@ class CommandData:
     valued_options: Mapping[str, frozenset[str]]
     pattern_words: Mapping[str, int]
     module_patterns: Mapping[str, frozenset[str]]
+    decoders: Mapping[str, frozenset[str]]
+    """Programs that turn unreadable text into readable, and the options with which they do (none: always)."""
+    code_interpreters: tuple[Interpreter, ...]
     lists: Mapping[str, frozenset[str]]
 
     def named(self, name: str) -> frozenset[str]:
@@ -80,6 +106,10 @@ class CommandData:
     def matches(self, list_name: str, text: str) -> bool:
         """Is `text` in a list whose entries may hold `*`?"""
         return any(fnmatchcase(text, entry) for entry in self.lists[list_name])
+
+    def interpreter(self, program: str) -> Interpreter | None:
+        """How this program takes code, or None when it is no interpreter."""
+        return _named_interpreter(program, self.code_interpreters)
 
     def is_safe_env(self, name: str) -> bool:
         """May this variable be set without changing what commands do? Lower-case names are the script's own."""
@@ -91,7 +121,9 @@ class CommandData:
 def command_data() -> CommandData:
     """The lists. Raises OSError or ValueError when the installation is damaged."""
     raw: dict[str, Any] = json.loads((_DATA / "commands.json").read_text(encoding="utf-8"))
-    lists: dict[str, list[str]] = {name: entry for name, entry in raw.items() if isinstance(entry, list)}
+    lists: dict[str, list[str]] = {
+        name: entry for name, entry in raw.items() if isinstance(entry, list) and name != "code_interpreters"
+    }
     return CommandData(
         read_only={name: _rule(rule) for name, rule in raw["read_only"].items()},
         subcommands={
@@ -109,6 +141,8 @@ def command_data() -> CommandData:
         valued_options={name: frozenset(options) for name, options in raw["valued_options"].items()},
         pattern_words=raw["pattern_words"],
         module_patterns={name: frozenset(modules) for name, modules in raw["module_patterns"].items()},
+        decoders={name: frozenset(options) for name, options in raw["decoders"].items()},
+        code_interpreters=tuple(_interpreter(entry) for entry in raw["code_interpreters"]),
         lists={name: frozenset(entries) for name, entries in lists.items()},
     )
 
@@ -152,4 +186,20 @@ def _rule(raw: Mapping[str, Any]) -> ReadOnlyRule:
         options=raw.get("options", "anywhere"),
         names=raw.get("names", False),
         script=raw.get("script", ""),
+        deny_text=raw.get("deny_text", ""),
+        needs_operand=raw.get("needs_operand", False),
     )
+
+
+@lru_cache(maxsize=1024)
+def _named_interpreter(program: str, entries: tuple[Interpreter, ...]) -> Interpreter | None:
+    for entry in entries:
+        if any(fnmatchcase(program, name) for name in entry.names):
+            return entry
+    return None
+
+
+def _interpreter(raw: Mapping[str, Any]) -> Interpreter:
+    fields = ("names", "code", "given", "valued", "stdin", "skip")
+    texts: dict[str, tuple[str, ...]] = {field: tuple(raw.get(field, ())) for field in fields}
+    return Interpreter(**texts, code_first=raw.get("code_first", False))

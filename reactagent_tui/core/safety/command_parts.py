@@ -8,12 +8,14 @@ known without running it makes the line unparsable, and an unparsable line is as
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from reactagent_tui.core.safety.command_data import command_data
+from reactagent_tui.core.safety.command_line import CommandLine, Redirect, SimpleCommand
 from reactagent_tui.core.safety.command_words import Word, word_of
+from reactagent_tui.core.safety.foreign_code import delivered_by
 from reactagent_tui.core.safety.wrappers import Unwrapped, unwrap
 
 if TYPE_CHECKING:
@@ -34,64 +36,9 @@ _ODD_CHARACTERS = re.compile(
 )
 _ARITHMETIC = re.compile(r"\(\(|\[\[|\$\[|\b(?:let|declare|typeset|local|test|unset|read)\b|\[ |\$\{[^}]*[\[:]")
 _LITERAL_COMMAND = re.compile(r"'[^']*(?:\$\(|`)[^']*'|\\\$\(|\\`")
+_EXPANDED = re.compile(r"\$\{?!?([A-Za-z_]\w*)")
 _SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _EVALUATORS = frozenset(("eval",))
-
-
-@dataclass(frozen=True, slots=True)
-class Redirect:
-    """One redirection to or from a file; duplicated descriptors (`2>&1`) are left out."""
-
-    operator: str
-    target: Word
-
-    @property
-    def writes(self) -> bool:
-        return ">" in self.operator
-
-
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
-    """One program call. `words[0]` is the name; both are empty for bare assignments and redirections."""
-
-    words: tuple[Word, ...]
-    env: tuple[tuple[str, Word], ...] = ()
-    """Assignments before the name, or all there is."""
-    redirects: tuple[Redirect, ...] = ()
-    is_substitution: bool = False
-    """Runs inside `$(…)`, backquotes or `<(…)`."""
-    wrappers: tuple[str, ...] = ()
-    """Programs looked through to get here, outermost first."""
-    piped_from: str = ""
-    """Name of the command whose output this one reads."""
-    in_background: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.words[0].text if self.words else ""
-
-    @property
-    def argv(self) -> tuple[str, ...]:
-        return tuple(word.text for word in self.words)
-
-    @property
-    def args(self) -> tuple[Word, ...]:
-        return self.words[1:]
-
-
-@dataclass(frozen=True, slots=True)
-class CommandLine:
-    """All parts of a command line in the order they are written."""
-
-    source: str
-    parts: tuple[SimpleCommand, ...] = ()
-    unparsable: bool = False
-    has_heredoc: bool = False
-    functions: frozenset[str] = frozenset()
-    """Names of functions defined on the line; their bodies are among the parts."""
-    is_fork_bomb: bool = False
-    has_hidden_characters: bool = False
-    """Controls, invisible or direction-changing characters: the line does not look like what runs."""
 
 
 @lru_cache(maxsize=256)
@@ -119,6 +66,7 @@ def _parse(source: str, depth: int) -> CommandLine:
         frozenset(walk.functions),
         walk.is_fork_bomb,
         walk.hidden,
+        tuple(walk.bindings),
     )
 
 
@@ -169,6 +117,9 @@ class _Walk:
         self.functions: set[str] = set()
         self.is_fork_bomb = False
         self.hidden = False
+        self.bindings: list[tuple[str, Word]] = []
+        self.tainted: dict[str, str] = {}
+        """Variables that hold the output of a download or decoder, with its name."""
 
     def visit(self, node: Node, *, substitution: bool) -> None:
         """Collect what is in and below this node. Nesting deeper than any person writes makes it unparsable."""
@@ -186,8 +137,11 @@ class _Walk:
             case "declaration_command" | "unset_command":
                 self._declaration(node, substitution)
             case "variable_assignment":
+                start = len(self.parts)
                 self._children(node, substitution)
-                self._add(SimpleCommand((), (self._assignment(node),), is_substitution=substitution))
+                self._add(self._tainting(SimpleCommand((), (self._bound(node),), is_substitution=substitution), start))
+            case "redirected_statement":
+                self._redirected(node, substitution)
             case "file_redirect":
                 self._children(node, substitution)
                 self._redirect(node, substitution)
@@ -201,10 +155,7 @@ class _Walk:
             case "command_substitution" | "process_substitution":
                 self._children(node, True)
             case "for_statement":
-                variable = node.child_by_field_name("variable")
-                name = "" if variable is None else self._text(variable)
-                self.unparsable |= not command_data().is_safe_env(name)
-                self._children(node, substitution)
+                self._loop(node, substitution)
             case "comment" | "heredoc_start" | "heredoc_end":
                 pass
             case _:
@@ -222,8 +173,50 @@ class _Walk:
                 before = len(self.parts)
                 self.visit(child, substitution=substitution)
 
+    def _foreign(self, start: int) -> str:
+        """Name of the first download or decoder among the parts from `start` on."""
+        return next((name for part in self.parts[start:] if (name := part.foreign or delivered_by(part))), "")
+
+    def _mark(self, start: int, end: int, foreign: str) -> None:
+        if foreign:
+            marked = [replace(part, foreign=part.foreign or foreign) for part in self.parts[start:end]]
+            self.parts[start:end] = marked
+
+    def _redirected(self, node: Node, substitution: bool) -> None:
+        """A command and what goes in and out of it, each of which may come from the other."""
+        body, *redirects = node.named_children
+        start = len(self.parts)
+        self.visit(body, substitution=substitution)
+        end, given = len(self.parts), self._foreign(start)
+        for child in redirects:
+            self.visit(child, substitution=substitution)
+        end = min(end, len(self.parts))
+        self._mark(start, end, self._foreign(end))
+        self._mark(end, len(self.parts), given or self._foreign(start))
+
+    def _loop(self, node: Node, substitution: bool) -> None:
+        variable = node.child_by_field_name("variable")
+        name = "" if variable is None else self._text(variable)
+        self.unparsable |= not command_data().is_safe_env(name)
+        for child in node.named_children:
+            start = len(self.parts)
+            self.visit(child, substitution=substitution)
+            if child.type != "do_group" and child != variable:
+                self.bindings.append((name, word_of(child, self.source)))
+                self._taint(name, start)
+
+    def _taint(self, name: str, start: int) -> None:
+        foreign = self._foreign(start)
+        if foreign:
+            self.tainted[name] = foreign
+
+    def _tainting(self, part: SimpleCommand, start: int) -> SimpleCommand:
+        for name, _ in part.env:
+            self._taint(name, start)
+        return part
+
     def _pipeline(self, node: Node, substitution: bool) -> None:
-        source = ""
+        source = foreign = ""
         for child in node.named_children:
             start = len(self.parts)
             self.visit(child, substitution=substitution)
@@ -231,6 +224,8 @@ class _Walk:
                 self.parts[start:] = [
                     replace(part, piped_from=part.piped_from or source) for part in self.parts[start:]
                 ]
+            self._mark(start, len(self.parts), foreign)
+            foreign = foreign or self._foreign(start)
             if len(self.parts) > start:
                 source = self.parts[-1].name or source
 
@@ -248,6 +243,7 @@ class _Walk:
         words: list[Word] = []
         env: list[tuple[str, Word]] = []
         redirects: list[Redirect] = []
+        start = len(self.parts)
         for child in node.named_children:
             if child.type == "variable_assignment":
                 env.append(self._assignment(child))
@@ -260,9 +256,18 @@ class _Walk:
                 words.append(word_of(child, self.source))
             self._inside(child)
         part = SimpleCommand(tuple(words), tuple(env), tuple(redirects), substitution)
+        if ">(" in self._text(node):
+            self._mark(start, len(self.parts), delivered_by(part))
+        part = replace(part, foreign=self._foreign(start) or self._expands_tainted(node))
         if not words or words[0].dynamic or words[0].glob or part.name in _EVALUATORS:
             self.unparsable = True
         self._unwrap(part)
+
+    def _expands_tainted(self, node: Node) -> str:
+        if not self.tainted:
+            return ""
+        names = (found[1] for found in _EXPANDED.finditer(self._text(node)))
+        return next((self.tainted[name] for name in names if name in self.tainted), "")
 
     def _unwrap(self, part: SimpleCommand) -> None:
         found = unwrap(part.words)
@@ -297,20 +302,23 @@ class _Walk:
         self.is_fork_bomb |= inner.is_fork_bomb
         self.hidden |= inner.has_hidden_characters
         self.functions |= inner.functions
+        self.bindings += inner.bindings
         for part in inner.parts:
             wrappers = (*outer.wrappers, found.name, *part.wrappers)
-            self._add(replace(part, wrappers=wrappers, env=(*outer.env, *part.env)))
+            foreign = part.foreign or outer.foreign
+            self._add(replace(part, wrappers=wrappers, env=(*outer.env, *part.env), foreign=foreign))
 
     def _declaration(self, node: Node, substitution: bool) -> None:
         words = [Word(node.children[0].type)]
         env: list[tuple[str, Word]] = []
+        start = len(self.parts)
         for child in node.named_children:
             if child.type == "variable_assignment":
-                env.append(self._assignment(child))
+                env.append(self._bound(child))
             else:
                 words.append(word_of(child, self.source))
             self._inside(child)
-        self._add(SimpleCommand(tuple(words), tuple(env), is_substitution=substitution))
+        self._add(self._tainting(SimpleCommand(tuple(words), tuple(env), is_substitution=substitution), start))
 
     def _inside(self, node: Node) -> None:
         """Substitutions within an argument or assignment."""
@@ -326,6 +334,10 @@ class _Walk:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         shown = "" if name is None else self._text(name)
         return shown.split("[", 1)[0], Word("") if value is None else word_of(value, self.source)
+
+    def _bound(self, node: Node) -> tuple[str, Word]:
+        self.bindings.append(self._assignment(node))
+        return self.bindings[-1]
 
     def _redirects_of(self, node: Node) -> list[Redirect]:
         operator = "".join(child.type for child in node.children if not child.is_named)

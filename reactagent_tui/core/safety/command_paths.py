@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from reactagent_tui.core.safety.command_data import Writer, command_data
-from reactagent_tui.core.safety.command_parts import CommandLine, SimpleCommand
+from reactagent_tui.core.safety.command_line import CommandLine, SimpleCommand
 from reactagent_tui.core.safety.command_words import Word
 from reactagent_tui.core.safety.read_only import is_sink
 from reactagent_tui.core.safety.wrappers import ANYTHING
@@ -19,6 +19,8 @@ _MOST_MATCHES = 200
 """Names a pattern is expanded to at most."""
 _MOST_WILD_FOLDERS = 2
 _HOME_FORMS = ("$HOME", "${HOME}")
+_HERE_FORMS = ("$PWD", "${PWD}", "$(pwd)", "`pwd`")
+_PATTERN_OPTIONS = ("--include", "--exclude", "--exclude-dir", "--glob", "--iglob")
 _DIRECTORY_CHANGES = ("cd", "pushd", "popd", "chdir")
 
 
@@ -44,9 +46,12 @@ def placed(line: CommandLine, workdir: Path, home: Path) -> tuple[PlacedPart, ..
 def resolve(word: Word, cwd: Path | None, home: Path) -> Path | None:
     """The real path a word names, or None when it cannot be known."""
     text = word.text
-    for form in _HOME_FORMS:
+    bases = [(form, home) for form in _HOME_FORMS]
+    if cwd is not None:
+        bases += [(form, cwd) for form in _HERE_FORMS]
+    for form, base in bases:
         if text == form or text.startswith(f"{form}/"):
-            text = f"{home}{text[len(form) :]}"
+            text = f"{base}{text[len(form) :]}"
             if "$" in text or "`" in text:
                 return None
             return Path(os.path.realpath(text))
@@ -130,8 +135,8 @@ def read_by(part: SimpleCommand) -> Iterator[Word]:
     skip_first = rule is not None and rule.pattern_first and not pattern_given
     yield from operands[1:] if skip_first else operands
     for word in part.args:
-        _, equals, value = word.text.partition("=")
-        if word.text.startswith("-") and equals and value:
+        option, equals, value = word.text.partition("=")
+        if word.text.startswith("-") and equals and value and option not in _PATTERN_OPTIONS:
             yield Word(value, word.dynamic, word.glob, True)
         elif word.text.startswith("@") and len(word.text) > 1:
             yield Word(word.text[1:], word.dynamic, word.glob, True)

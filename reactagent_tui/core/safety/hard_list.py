@@ -9,54 +9,31 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from reactagent_tui.core.safety.command_data import command_data, is_key_file
-from reactagent_tui.core.safety.command_parts import CommandLine, SimpleCommand
+from reactagent_tui.core.safety.command_data import command_data
+from reactagent_tui.core.safety.command_line import CommandLine, SimpleCommand
 from reactagent_tui.core.safety.command_paths import (
     PlacedPart,
     expand,
     find_roots,
     operands_of,
     placed,
-    read_by,
     resolve,
     written_by,
 )
 from reactagent_tui.core.safety.command_words import Word
+from reactagent_tui.core.safety.foreign_code import foreign_code
+from reactagent_tui.core.safety.key_reads import key_reads
+from reactagent_tui.core.safety.key_sweeps import Sweeps
+from reactagent_tui.core.safety.place import Place
 from reactagent_tui.core.safety.wrappers import ANYTHING
 
-_KEY_NAMES = re.compile(
-    r"\.ssh/|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\.aws/credentials|\.gnupg/|\.netrc\b|\.pgpass\b|\.git-credentials\b"
-    r"|\.kube/config|\.docker/config\.json|/etc/g?shadow\b|/environ\b"
-)
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[@*]|\{[^{}]*\})")
 _TOP = 2
 """Parts of `/usr`: a folder of the system itself."""
 
 _FORCE = ("-f", "--force", "--mirror")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The session's surroundings that dangers are measured against. Real paths."""
-
-    workdir: Path
-    roots: tuple[Path, ...]
-    home: Path
-    own_config: Path
-
-    def contains(self, path: Path) -> bool:
-        return any(path == root or path.is_relative_to(root) for root in self.roots)
-
-    def is_vital(self, path: Path) -> bool:
-        """Deleting this whole would take the workspace, the home folder or the system with it."""
-        everything = (*self.roots, self.home)
-        return any(root == path or root.is_relative_to(path) for root in everything) or len(path.parts) <= _TOP
-
-    def holds_keys(self, path: Path) -> bool:
-        return is_key_file(path, self.home, self.own_config)
 
 
 def dangers(line: CommandLine, place: Place) -> tuple[str, ...]:
@@ -66,9 +43,17 @@ def dangers(line: CommandLine, place: Place) -> tuple[str, ...]:
         found["risk.fork_bomb"] = None
     if line.has_hidden_characters:
         found["risk.hidden"] = None
-    for item in placed(line, place.workdir, place.home):
+    for name in foreign_code(line):
+        found[f"risk.pipe_to_shell\t{name}"] = None
+    items = placed(line, place.workdir, place.home)
+    sweeps = Sweeps(items, place)
+    # Names of key files first: of very many values only some are tried.
+    bindings = sorted(set(line.bindings), key=lambda bound: not place.holds_keys(place.workdir / bound[1].text))
+    for item in items:
         for risk in _of_part(item, place):
             found[risk] = None
+        for name in (*key_reads(item, place, bindings), *sweeps.aimed(item)):
+            found[f"risk.key_file\t{name}"] = None
     return tuple(found)
 
 
@@ -83,7 +68,6 @@ def _of_part(item: PlacedPart, place: Place) -> Iterator[str]:
             if not place.contains(path):
                 yield f"risk.outside\t{path}"
                 break
-    yield from _keys(item, name, place)
 
 
 def _deletions(item: PlacedPart, place: Place) -> Iterator[str]:
@@ -176,20 +160,3 @@ def _force_push(part: SimpleCommand) -> Iterator[str]:
             yield f"risk.force_push\t{target}"
     if not refs and (forced or deletes):
         yield "risk.force_push\t?"
-
-
-def _keys(item: PlacedPart, name: str, place: Place) -> Iterator[str]:
-    part = item.part
-    reads_files = name in command_data().named("file_readers")
-    for word in read_by(part):
-        is_input = any(not redirect.writes and redirect.target == word for redirect in part.redirects)
-        if not reads_files and not is_input:
-            continue
-        if word.dynamic and _KEY_NAMES.search(word.text):
-            yield f"risk.key_file\t{word.text}"
-        for path in expand(word, item.cwd, place.home):
-            if place.holds_keys(path):
-                yield f"risk.key_file\t{path}"
-    for _, value in part.env:
-        if _KEY_NAMES.search(value.text):
-            yield f"risk.key_file\t{value.text}"

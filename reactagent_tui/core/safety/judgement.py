@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reactagent_tui.core.safety.access import PLAN_TEXT, Access, Allow, Ask, Decision, Deny, Mode, call_key
+from reactagent_tui.core.safety.bundled import runs_bundled_skill
 from reactagent_tui.core.safety.command_data import CommandData, command_data
-from reactagent_tui.core.safety.command_parts import CommandLine, SimpleCommand, parse_command
+from reactagent_tui.core.safety.command_line import CommandLine, SimpleCommand
+from reactagent_tui.core.safety.command_parts import parse_command
 from reactagent_tui.core.safety.command_paths import (
     PlacedPart,
     expand,
@@ -18,7 +20,9 @@ from reactagent_tui.core.safety.command_paths import (
     resolve,
     written_by,
 )
-from reactagent_tui.core.safety.hard_list import Place, dangers
+from reactagent_tui.core.safety.hard_list import dangers
+from reactagent_tui.core.safety.key_sweeps import Sweeps
+from reactagent_tui.core.safety.place import Place
 from reactagent_tui.core.safety.read_only import line_only_reads, part_only_reads
 from reactagent_tui.core.safety.risk import risks_of
 from reactagent_tui.core.safety.rules import (
@@ -152,8 +156,8 @@ def _judge_command(here: Situation, access: Access, command: str) -> Decision:
         denied = matching_rule(here.deny, part)
         if denied is not None:
             return Deny(f"Denied by the rule `{denied.text}` of the user. Do it another way, or ask the user.")
-    only_reads = line_only_reads(line)
-    if here.mode == "plan" and not only_reads:
+    bundled = runs_bundled_skill(line, here.roots)
+    if here.mode == "plan" and not (bundled or line_only_reads(line)):
         return Deny(PLAN_TEXT)
     place = here.place(access.workdir)
     risk = risks_of(line)
@@ -167,6 +171,8 @@ def _judge_command(here: Situation, access: Access, command: str) -> Decision:
             return Ask("asks.rule", risk=risk)
     if call_key(access) in here.granted_calls:
         return Allow("session: this command")
+    if bundled:
+        return Allow("bundled skill")
     if line.unparsable:
         return Ask("asks.unparsable", risk=(*risk, "risk.unparsable"))
     if here.mode == "auto":
@@ -178,13 +184,18 @@ def _judge_parts(here: Situation, line: CommandLine, place: Place, risk: tuple[s
     data = command_data()
     reasons: list[str] = []
     new: list[SimpleCommand] = []
-    for item in placed(line, place.workdir, here.home):
+    items = placed(line, place.workdir, here.home)
+    sweeps = Sweeps(items, place)
+    for item in items:
         if part_only_reads(item.part, line.functions):
             outside = _read_outside(item, here, data)
-            if outside is None:
+            swept = sweeps.keys(item)
+            if outside is None and not swept:
                 continue
-            reason = "asks.outside"
-            risk = (*risk, f"risk.reads_outside\t{outside}")
+            reason = "asks.command" if outside is None else "asks.outside"
+            risk = (*risk, *(f"risk.key_file\t{name}" for name in swept))
+            if outside is not None:
+                risk = (*risk, f"risk.reads_outside\t{outside}")
         elif here.mode == "edits" and _only_edits(item, here, place, data):
             continue
         else:

@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 
 from reactagent_tui.core.safety.command_data import CommandData, ReadOnlyRule, command_data
-from reactagent_tui.core.safety.command_parts import CommandLine, SimpleCommand, parse_command
+from reactagent_tui.core.safety.command_line import CommandLine, SimpleCommand
+from reactagent_tui.core.safety.command_parts import parse_command
 from reactagent_tui.core.safety.command_words import Word
 from reactagent_tui.core.safety.wrappers import ANYTHING
 
@@ -14,7 +15,7 @@ _SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)"
 _SED_PRINT = rf"(?:{_SED_ADDRESS}(?:,\+?{_SED_ADDRESS})?\s*!?\s*)?(?:[pdq=]|q\d+)"
 _SED_SUBSTITUTE = r"(?:[\d,$]*\s*)s([/|#,:@!])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*"
 _SED_STATEMENT = re.compile(rf"\s*(?:{_SED_PRINT}|{_SED_SUBSTITUTE})\s*(?:[;\n]|$)")
-_AWK_DOES_MORE = re.compile(r"system|getline|\||>|@|/dev/|/inet/")
+_AWK_DOES_MORE = re.compile(r"system|getline|ENVIRON|\||>|@|/dev/|/inet/")
 _RUNS_OTHERS = frozenset(("sudo", "doas"))
 _SH_FAMILY = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "busybox"))
 
@@ -104,6 +105,10 @@ def _fits(args: tuple[Word, ...], rule: ReadOnlyRule, part: SimpleCommand, data:
     if rule.operands is not None and len(operands) > rule.operands:
         return False
     if rule.prefix_only and not all(text.startswith(rule.prefix_only) for text in operands):
+        return False
+    if rule.needs_operand and not (operands or part.env or (part.name == "set" and args)):
+        return False
+    if rule.deny_text and any(re.search(rule.deny_text, text) for text in texts):
         return False
     if rule.names and not all(data.is_safe_env(text) for text in operands):
         return False

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reactagent_tui.core.safety.command_data import CommandData, command_data
-from reactagent_tui.core.safety.command_parts import CommandLine, SimpleCommand
+from reactagent_tui.core.safety.command_line import CommandLine, SimpleCommand
 from reactagent_tui.core.safety.command_paths import written_by
 from reactagent_tui.core.safety.read_only import is_shell, is_sink, part_only_reads
 

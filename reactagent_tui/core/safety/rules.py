@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from reactagent_tui.core.safety.command_data import command_data
-from reactagent_tui.core.safety.command_parts import SimpleCommand
+from reactagent_tui.core.safety.command_line import SimpleCommand
 from reactagent_tui.core.safety.read_only import is_sink
 
 SHELL_TOOL = "run_shell_command"

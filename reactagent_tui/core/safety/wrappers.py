@@ -69,8 +69,8 @@ _RULES: dict[str, _Rule] = {
     ),
     "doas": _Rule(_options("-u -C"), _options("-n")),
     "xargs": _Rule(
-        _options("-n --max-args -I -i -P --max-procs -L -l --max-lines -d --delimiter -a --arg-file -s --max-chars -E"),
-        _options("-0 --null -r --no-run-if-empty -t --verbose -x --exit -p"),
+        _options("-n --max-args -I -P --max-procs -L -l --max-lines -d --delimiter -a --arg-file -s --max-chars -E"),
+        _options("-0 --null -r --no-run-if-empty -t --verbose -x --exit -p -i --replace"),
         appends=True,
     ),
 }
@@ -122,8 +122,24 @@ def _by_rule(name: str, rule: _Rule, words: tuple[Word, ...]) -> Unwrapped:
         # `env` alone prints, `xargs` alone echoes, `timeout 5` alone fails: judge it by its own name.
         return Unwrapped(name, keep=True)
     if rule.appends:
-        inner = (*inner, ANYTHING)
+        mark = _replaced(words[1:index])
+        filled = tuple(ANYTHING if mark and mark in word.text else word for word in inner)
+        inner = filled if mark else (*filled, ANYTHING)
     return Unwrapped(name, commands=((inner, tuple(env)),))
+
+
+def _replaced(options: tuple[Word, ...]) -> str:
+    """The text that `xargs` puts its input in the place of, empty when it adds it at the end."""
+    for index, word in enumerate(options):
+        if word.text == "-I" and index + 1 < len(options):
+            return options[index + 1].text
+        if word.text.startswith("-I"):
+            return word.text[2:]
+        if word.text == "--replace" or word.text.startswith("-i"):
+            return word.text[2:] if word.text.startswith("-i") and len(word.text) > 2 else "{}"
+        if word.text.startswith("--replace="):
+            return word.text.partition("=")[2] or "{}"
+    return ""
 
 
 def _option_width(text: str, rule: _Rule, name: str) -> int:

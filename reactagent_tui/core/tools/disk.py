@@ -17,6 +17,7 @@ from reactagent_tui.core.safety.files_seen import digest
 from reactagent_tui.core.tools.failure import ToolFailure
 
 CHUNK = 1 << 20
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)  # Windows has none and needs none
 MAX_EDITED = 32 << 20
 """Bytes up to which a file is edited or overwritten in memory."""
 
@@ -43,7 +44,7 @@ def refuse_special(mode: int, shown: str) -> None:
 def open_regular(path: Path, shown: str) -> BinaryIO:
     """The file for reading. Never waits on a pipe or device: those are refused before and after opening."""
     refuse_special(path.stat().st_mode, shown)
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _CLOEXEC)
     try:
         refuse_special(os.fstat(fd).st_mode, shown)
         return os.fdopen(fd, "rb", buffering=0)
@@ -113,7 +114,7 @@ def write_atomically(path: Path, shown: str, data: bytes, before: bytes | None, 
 
 def _write_new(temp: Path, data: bytes, like: os.stat_result | None) -> None:
     """A new file, on disk for sure, with the mode and owner of the old one (or those of any new file)."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC | getattr(os, "O_BINARY", 0)
     fd = os.open(temp, flags, 0o666 if like is None else 0o600)
     with os.fdopen(fd, "wb", buffering=0) as file:
         view = memoryview(data)

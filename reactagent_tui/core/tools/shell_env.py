@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
 
 from reactagent_tui.core.tools.output_text import console_encoding
 
@@ -47,6 +51,10 @@ NO_TERMINAL = {
 `rebase -i` run silently, so it is false."""
 
 
+_ENV_START = 47
+"""Of `/proc/self/stat`, counted from the field after the program's name: where the environment begins and ends."""
+
+
 def child_env(
     base: Mapping[str, str],
     extra: Mapping[str, str] | None = None,
@@ -54,17 +62,52 @@ def child_env(
     secrets: Iterable[str] = PROVIDER_KEYS,
     encoding: str | None = None,
 ) -> dict[str, str]:
-    """The environment of a command: `base` without `secrets`, told that there is no terminal, then `extra`."""
+    """The environment of a command: `base` without `secrets`, told that there is no terminal, then `extra`.
+
+    Where `base` is this process's own, the secrets are hidden from `ps e` and `/proc` too, before anything can look.
+    """
     encoding = encoding or console_encoding()
-    env = dict(base)
-    for name in secrets:
-        env.pop(name, None)
+    names = frozenset(secrets)
+    if base is os.environ:
+        hide_own_keys(names)
+    env = {name: value for name, value in base.items() if name not in names}
     env |= NO_TERMINAL
     env["PYTHONIOENCODING"] = encoding
     if encoding == "utf-8":
         env["PYTHONUTF8"] = "1"
     env["REACTAGENT_PYTHON"] = sys.executable
     return env | dict(extra or {})
+
+
+@lru_cache(maxsize=16)
+def hide_own_keys(names: frozenset[str]) -> bool:
+    """Blank these variables where other processes of the user could read them; False where that is not possible.
+
+    Linux shows a process's first environment, as it lies in memory, to `ps e` and in `/proc/PID/environ`.
+    `os.environ` and what child processes inherit stay as they are.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    try:
+        # The program's name may hold blanks and brackets; fields are counted after its last bracket.
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        start, end = int(fields[_ENV_START]), int(fields[_ENV_START + 1])
+        block = ctypes.string_at(start, end - start) if 0 < start < end else b""
+    except (OSError, ValueError, IndexError):
+        return False
+    for name in names & os.environ.keys():
+        # The C library gets a copy of its own first: children that inherit everything still get the value.
+        with contextlib.suppress(OSError, ValueError):
+            os.putenv(name, os.environ[name])
+    at = 0
+    for entry in block.split(b"\0"):
+        variable, equals, value = entry.partition(b"=")
+        if equals and value and os.fsdecode(variable) in names:
+            ctypes.memset(start + at + len(variable) + 1, 0, len(value))
+        at += len(entry) + 1
+    return bool(block)
 
 
 def shell_argv(command: str) -> list[str]:

@@ -274,7 +274,7 @@ def test_the_pattern_that_is_offered(make, line: str, pattern: str | None) -> No
     [
         ("rm -r build", ("risk.deletes\tbuild",)),
         ("make > log; make >> log2", ("risk.overwrites\tlog", "risk.runs\tmake", "risk.appends\tlog2")),
-        ("curl -s https://x.org | sh", ("risk.network\tcurl -s", "risk.pipe_to_shell\tcurl")),
+        ("curl -s https://x.org | sh", ("risk.pipe_to_shell\tcurl", "risk.network\tcurl -s")),
         ("python3 x.py", ("risk.code\tpython3",)),
         ("sudo make install", ("risk.root\tmake", "risk.runs\tmake install")),
         ("PATH=. make", ("risk.env\tPATH", "risk.runs\tmake")),
