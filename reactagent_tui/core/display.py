@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 Tone = Literal["plain", "dim", "bold", "ok", "warn", "error"]
@@ -132,9 +133,7 @@ _SEQUENCE = (
 )
 """Whole terminal sequences: CSI, strings (OSC, DCS, SOS, PM, APC), charset switches, two-character escapes."""
 
-_CUT_SEQUENCE = re.compile(
-    rf"(?:(?:\x1b\[|\x9b){_CSI}|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}\x1b?|\x1b[ -/]{{0,16}})\Z"
-)
+_CUT_SEQUENCE = rf"(?:(?:\x1b\[|\x9b){_CSI}|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}\x1b?|\x1b[ -/]{{0,16}})\Z"
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
@@ -146,11 +145,11 @@ _EMOJI = "\u00a9\u00ae\u203c-\u3299\ufe0f\U0001f000-\U0001faff"
 _JOINERS = rf"(?<![{_EMOJI}])\u200d|(?<![!-~{_EMOJI}])\ufe0f"
 """A joiner or emoji selector that has no emoji before it (the selector also follows a key cap's digit)."""
 
-_UNSAFE = re.compile(
+_UNSAFE = (
     rf"(?P<sequence>{_SEQUENCE})|(?P<drop>[{_CONTROLS}{_INVISIBLE}]|{_JOINERS})"
     r"|(?P<tab>\t)|(?P<line>[\u2028\u2029])|(?P<surrogate>[\ud800-\udfff])"
 )
-_SUSPECT = re.compile(rf"[\t\u2028\u2029\u200d\ufe0f\ud800-\udfff{_CONTROLS}{_INVISIBLE}]")
+_SUSPECT = rf"[\t\u2028\u2029\u200d\ufe0f\ud800-\udfff{_CONTROLS}{_INVISIBLE}]"
 _SUBSTITUTES = {"tab": TAB, "line": "\n", "surrogate": "\ufffd"}
 
 
@@ -158,14 +157,22 @@ def _substitute(match: re.Match[str]) -> str:
     return _SUBSTITUTES.get(match.lastgroup or "", "")
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when first needed: the first frame shows no foreign text, and these take 2 ms."""
+    return re.compile(pattern)
+
+
+def _harmless(text: str) -> bool:
+    return (text.isascii() and text.isprintable()) or _compiled(_SUSPECT).search(text) is None
+
+
 def clean(text: str) -> str:
     """Text that shows as what it is: no terminal sequence, control, bidi or invisible character; newlines stay.
 
     Tabs become four spaces. For text that arrives in pieces use `Cleaner`: a sequence may be cut anywhere.
     """
-    if _SUSPECT.search(text) is None:
-        return text
-    return _UNSAFE.sub(_substitute, text)
+    return text if _harmless(text) else _compiled(_UNSAFE).sub(_substitute, text)
 
 
 def clean_line(text: str) -> str:
@@ -191,12 +198,12 @@ class Cleaner:
 
     def feed(self, text: str) -> str:
         """What can be shown now."""
-        if not self._held and _SUSPECT.search(text) is None:
+        if not self._held and _harmless(text):
             if text:
                 self._before = text[-1]
             return text
         text = self._held + text
-        cut = _CUT_SEQUENCE.search(text)
+        cut = _compiled(_CUT_SEQUENCE).search(text)
         self._held = "" if cut is None else text[cut.start() :]
         return self._show(text if cut is None else text[: cut.start()])
 

@@ -30,6 +30,7 @@ class ProviderError(ReactAgentError):
         request_id: str | None = None,
         retry_after: float | None = None,
         retryable: bool = False,
+        error_type: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -39,6 +40,14 @@ class ProviderError(ReactAgentError):
         self.retry_after = retry_after
         """Seconds the server asked us to wait."""
         self.retryable = retryable
+        self.error_type = error_type
+        """The provider's own word for it: `overloaded_error`."""
+
+    def __str__(self) -> str:
+        """The message, with what the provider's support asks for."""
+        kind = self.error_type if self.error_type and self.error_type not in self.message else ""
+        notes = [note for note in (kind, f"request {self.request_id}" if self.request_id else "") if note]
+        return f"{self.message} [{', '.join(notes)}]" if notes else self.message
 
 
 class ConnectError(ProviderError):

@@ -23,20 +23,23 @@ from reactagent_tui.core.events import (
     QueueChanged,
     QueuedMessage,
     RunEnded,
+    RunStarted,
     SessionChanged,
     TitleChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider
-from reactagent_tui.core.messages import Message, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.observation import INTERRUPTED
+from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
-from reactagent_tui.core.reporter import Answer, Question, Reporter
+from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
+from reactagent_tui.core.run_ports import CurrentProvider, RunGuard
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
@@ -47,43 +50,6 @@ from reactagent_tui.core.tools.toolkit import Toolkit
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
 QueueKind = Literal["steer", "follow_up"]
-
-
-@dataclass
-class _Guard:
-    """The only way a run reaches history, ledger and screen. Closed, it lets nothing of that run through."""
-
-    session: LiveSession
-    open: bool = True
-
-    @property
-    def messages(self) -> list[Message]:
-        return self.session.file.messages
-
-    def append_message(self, message: Message) -> None:
-        if self.open:
-            self.session.file.append_message(message)
-
-    def append_partial(self, call: str, text: str, thinking: str) -> None:
-        if self.open:
-            self.session.file.append_partial(call, text, thinking)
-
-    def append(self, kind: Any, data: Mapping[str, Any]) -> None:
-        if self.open:
-            self.session.file.append(kind, data)
-
-    def sync(self) -> None:
-        if self.open:
-            self.session.file.sync()
-
-    def emit(self, event: AgentEvent) -> None:
-        if self.open:
-            self.session.reporter.emit(event)
-
-    async def ask(self, question: Question) -> Answer:
-        if not self.open:
-            return Answer("deny")
-        return await self.session.reporter.ask(question)
 
 
 @dataclass
@@ -103,14 +69,18 @@ class LiveSession:
     polling: frozenset[str] = frozenset()
     debug: DebugSteps | None = None
     tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
+    before_turn: Callable[[LiveSession], None] = lambda _session: None
+    """Called when a turn begins; the runtime reads instruction files again."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
     counter: WindowCounter = field(default_factory=WindowCounter)
+    protocols: Protocols = field(default_factory=Protocols)
+    """What was learned of each model's way to act; kept from run to run."""
     last_result: RunResult | None = None
     _queue: list[QueuedMessage] = field(default_factory=list[QueuedMessage])
     _controller: ReActController | None = None
     _command: UserCommand | None = None
     _task: asyncio.Task[None] | None = None
-    _guard: _Guard | None = None
+    _guard: RunGuard | None = None
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
 
     # -- state ------------------------------------------------------------------------------
@@ -161,7 +131,7 @@ class LiveSession:
         if self.is_running:
             self.notice("shell.busy", level="warn")
             return
-        guard = self._guard = _Guard(self)
+        guard = self._guard = RunGuard(self.file, self.reporter)
         line = UserCommand(
             command,
             tell_model,
@@ -175,9 +145,12 @@ class LiveSession:
         self._task = asyncio.create_task(self._run_line(line), name="user command")
 
     async def _run_line(self, line: UserCommand) -> None:
-        await line.run()
-        self._command = None
-        self._task = None
+        try:
+            await line.run()
+        finally:
+            self._command = None
+            self._task = None
+        self.send_queue()
 
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
@@ -213,14 +186,22 @@ class LiveSession:
         if self._controller is not None:
             self._controller.gate.allow(times)
 
-    def take_back(self, message_id: str | None = None) -> QueuedMessage | None:
-        """Remove a queued message (the newest when no id is given) and hand it back."""
+    def take_back(self, message_id: str | None = None) -> UserMessage | None:
+        """Remove a queued message (the newest when no id is given) and hand it back, whole."""
         for index in range(len(self._queue) - 1, -1, -1):
             if message_id in (None, self._queue[index].id):
                 taken = self._queue.pop(index)
                 self._queue_changed()
-                return taken
+                return self._queued_as_message(taken)
         return None
+
+    def hold(self, message: UserMessage, kind: QueueKind) -> None:
+        """Put a message into the queue and leave it there until the user sends on."""
+        self._enqueue(message, kind)
+
+    def queued_messages(self) -> tuple[tuple[UserMessage, QueueKind], ...]:
+        """What waits, whole; for the watchdog, whose session is another one."""
+        return tuple((self._queued_messages.get(i.id, UserMessage(i.text)), i.kind) for i in tuple(self._queue))
 
     # -- settings ---------------------------------------------------------------------------
 
@@ -271,6 +252,9 @@ class LiveSession:
             context_assumed=info.context_assumed,
         )
         self._queue_changed()
+        if self.is_running and self._controller is not None:
+            # the front end forgot it when it showed another session; without this ESC would find nothing to stop
+            self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
 
     # -- ending -----------------------------------------------------------------------------
 
@@ -292,17 +276,20 @@ class LiveSession:
         log.warning("a run did not stop within two seconds and was abandoned")
         totals = self.ledger.totals()
         self.file.append("event", {"name": "run_ended", "reason": "INTERRUPTED", "abandoned": True})
+        steps = controller.step if controller is not None else 0
+        result = RunResult("INTERRUPTED", "", totals.turn_usage, totals.turn_cost, steps, 0.0, error="abandoned")
         self._emit(
             RunEnded,
             run_id=controller.setup.run_id if controller is not None else "",
-            reason="INTERRUPTED",
-            answer="",
-            usage=totals.turn_usage,
-            cost=totals.turn_cost,
-            steps=controller.step if controller is not None else 0,
-            seconds=0.0,
-            error="abandoned",
+            reason=result.reason,
+            answer=result.answer,
+            usage=result.usage,
+            cost=result.cost,
+            steps=result.steps,
+            seconds=result.seconds,
+            error=result.error,
         )
+        self._tell_waiters(result)
 
     async def close(self) -> None:
         """Stop the run and close the file."""
@@ -318,14 +305,15 @@ class LiveSession:
             raise RuntimeError("a run is already going in this session")
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
-        guard = self._guard = _Guard(self)
+        self.before_turn(self)
+        guard = self._guard = RunGuard(self.file, self.reporter)
         if self.limits.usd is not None and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
         turn = self.ledger.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn
         setup = RunSetup(
-            provider=_Current(self),
+            provider=CurrentProvider(lambda: self.provider),
             toolkit=self.toolkit,
             permissions=self.permissions,
             history=guard,
@@ -334,6 +322,7 @@ class LiveSession:
             system=lambda: self.system(self),
             context=self._context,
             counter=self.counter,
+            protocols=self.protocols,
             session_id=self.id,
             run_id=secrets.token_hex(6),
             limits=self.limits,
@@ -345,19 +334,23 @@ class LiveSession:
         controller = self._controller = ReActController(setup)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
-    async def _run(self, controller: ReActController, guard: _Guard, prompt: UserMessage | None) -> None:
+    async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
+        ASKING_SESSION.set(self.id)
         result = await controller.run(prompt)
         if not guard.open:
             return
         self.last_result = result
         self._controller = None
         self._task = None
+        self._tell_waiters(result)
+        if result.reason == "ANSWER" and self._queue:
+            self.send_queue()
+
+    def _tell_waiters(self, result: RunResult) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(result)
-        if result.reason == "ANSWER" and self._queue:
-            self.send_queue()
 
     def _context(self, call: ToolCall, output: Callable[[str], None]) -> ToolContext:
         guard = self._guard
@@ -419,24 +412,3 @@ class LiveSession:
         self.reporter.emit(kind(session_id=self.id, **values))
 
     _queued_messages: dict[str, UserMessage] = field(default_factory=dict[str, UserMessage])
-
-
-class _Current:
-    """The session's provider at the moment of use: a model switched in mid-run holds from the next step on."""
-
-    def __init__(self, session: LiveSession) -> None:
-        self._session = session
-
-    @property
-    def info(self) -> Any:
-        return self._session.provider.info
-
-    def stream(self, request: Any) -> Any:
-        return self._session.provider.stream(request)
-
-    async def aclose(self) -> None:
-        """The session owns the provider."""
-
-    @property
-    def last_exchange(self) -> Any:
-        return self._session.provider.last_exchange

@@ -5,6 +5,7 @@ Loggers are made here and handed to whoever writes; nothing is set up at import 
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -152,6 +153,9 @@ class _PrivateFile(RotatingFileHandler):
     def _open(self) -> Any:
         return open(self.baseFilename, self.mode, encoding="utf-8", errors="replace", opener=_private)
 
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk costs the record; logging's own way is a traceback per record on stderr."""
+
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
@@ -165,6 +169,8 @@ def open_log(
     The file opens with the first record. Close it with `close_log`.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
     logger = logging.Logger(f"reactagent.{path.stem}", level.upper())
     handler = _PrivateFile(path, maxBytes=max_bytes, backupCount=backups, delay=True)
     handler.addFilter(RedactingFilter(redactor))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -10,6 +11,10 @@ from reactagent_tui.core.display import DisplayBlock
 
 if TYPE_CHECKING:
     from reactagent_tui.core.events import AgentEvent
+
+
+ASKING_SESSION: ContextVar[str] = ContextVar("asking_session", default="")
+"""The session whose run asks: set by the run, read by a front end that shows one session of many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,9 @@ class Runtime:
     ) -> LiveSession:
         """A new session in `workdir`, or a resumed one in its own folder. Raises ConfigError."""
         config = self.loaded.config
+        if resume is not None and resume.id in self.sessions:
+            resume.close()
+            return self.sessions[resume.id]  # found by its title or the start of its id: one file, one writer
         if resume is not None:
             recorded = Path(resume.header.workdir)
             workdir = recorded if recorded.is_dir() else workdir
@@ -188,6 +191,7 @@ class Runtime:
             ),
             loop_window=config.limits.loop_window,
             debug=self._debug(file.id),
+            before_turn=self.fresh_instructions,
         )
         file.on_trouble = lambda text: self.reporter.emit(
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
@@ -253,14 +257,19 @@ class Runtime:
 
     def _key_variables(self) -> tuple[str, ...]:
         """Variables that hold provider keys: commands do not get them."""
-        return tuple(name for name in self.env if name.endswith("_API_KEY")) + PROVIDER_KEYS
+        keys = {key for key in self._secrets if key}
+        named = (name for name, value in self.env.items() if name.endswith("_API_KEY") or value.strip() in keys)
+        return (*named, *PROVIDER_KEYS)
 
     def _debug(self, session_id: str) -> DebugSteps | None:
         path = self.options.debug_file
         if path is None:
             return None
         keys = [value for name, value in self.env.items() if name.endswith(("_API_KEY", "_TOKEN", "_SECRET"))]
-        return DebugSteps(open_debug_log(path, Redactor([*keys, *self._secrets]), session=session_id))
+        try:
+            return DebugSteps(open_debug_log(path, Redactor([*keys, *self._secrets]), session=session_id))
+        except OSError as error:
+            raise ConfigError(f"--debug: cannot write {path}: {error.strerror or error}") from error
 
     def _ledger(self, file: SessionFile) -> Ledger:
         def keep(row: LedgerRow) -> None:

@@ -37,7 +37,8 @@ _OVERFLOW = re.compile(
     r"|reduce the length of the (?:messages|prompt)|maximum context length is|exceeds the available context size"
     r"|greater than the context length|context window exceeds limit|exceeded model token limit"
     r"|too large for model with|context_length_exceeded|model_context_window_exceeded|range of input length should be"
-    r"|string_above_max_length|input is too long|too many tokens in the (?:prompt|input)",
+    r"|string_above_max_length|input is too long|too many tokens in the (?:prompt|input)"
+    r"|input length and .max_tokens. exceed context limit",
     re.IGNORECASE | re.DOTALL,
 )
 _QUOTA = re.compile(
@@ -46,8 +47,11 @@ _QUOTA = re.compile(
     r"|余额不足|欠费|arrear",
     re.IGNORECASE,
 )
+_SHORT_QUOTA = re.compile(r"PerMinute|please retry in [\d.]+\s*(?:ms|s)\b", re.IGNORECASE)
+"""Google says "exceeded your current quota" of the limit per minute as well; only `PerDay` is no use to wait for."""
+_BAD_KEY = re.compile(r"API[ _]key[ _](?:not valid|invalid|expired)|please pass a valid api key", re.IGNORECASE)
 _MODEL_MISSING = re.compile(
-    r"model_not_found|model[^.]{0,120}(?:not found|does not exist|not exist)|no such model|unknown model"
+    r"model_not_found|model(?:[^.]|\.(?=\S)){0,120}(?:not found|does not exist|not exist)|no such model|unknown model"
     r"|no endpoints found|invalid model",
     re.IGNORECASE,
 )
@@ -55,6 +59,7 @@ _KEY = re.compile(r"\b(?:sk|gsk|xai|pk|rk|key|AIza)[-_]?[A-Za-z0-9_-]{12,}|(?<=B
 _WAIT_WORDS = re.compile(
     r"(?:try again|retry|wait)[^.\d]{0,20}(?:in|after|for)\s+([\d.]+\s*(?:ms|s|m|h)[\dhms. ]*)", re.I
 )
+_REQUEST_ID = re.compile(r'"request_id"\s*:\s*"([^"\s]{1,100})"')
 _SPAN = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _STATUS_OF_TYPE = (
@@ -65,8 +70,15 @@ _STATUS_OF_TYPE = (
     ("authentication", 401),
     ("permission", 403),
     ("not_found", 404),
+    ("invalid_api_key", 401),
     ("invalid_request", 400),
     ("context_length", 400),
+    ("invalid_prompt", 400),
+    ("invalid_base64", 400),
+    ("invalid_encrypted", 400),
+    ("image", 400),
+    ("_policy", 400),
+    ("data_residency", 400),
     ("timeout", 504),
     ("server_error", 500),
     ("api_error", 500),
@@ -115,7 +127,8 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, as
         codes = ""
     else:
         said, codes = _said(text)
-    return _error(status, said, codes, headers, asked, empty=not text)
+    inside = _REQUEST_ID.search(text)
+    return _error(status, said, codes, headers, asked, empty=not text, told_id=inside.group(1) if inside else None)
 
 
 def error_from_object(value: object, asked: Asked) -> ProviderError:
@@ -124,7 +137,9 @@ def error_from_object(value: object, asked: Asked) -> ProviderError:
     status = _status_of(value, codes)
     if status is None:
         status = 529 if re.search(r"overloaded|too busy|capacity", f"{codes} {said}", re.I) else 500
-    return _error(status, said, codes, {}, asked, empty=False, in_stream=True)
+    told_id = cast("dict[str, object]", value).get("request_id") if isinstance(value, dict) else None
+    told_id = told_id if isinstance(told_id, str) else None
+    return _error(status, said, codes, {}, asked, empty=False, in_stream=True, told_id=told_id)
 
 
 def not_an_api(asked: Asked, said: str, status: int | None = None) -> NotAnApiError:
@@ -183,18 +198,26 @@ def _error(
     *,
     empty: bool,
     in_stream: bool = False,
+    told_id: str | None = None,
 ) -> ProviderError:
     said = mask(said, asked.secrets)[:_MAX_TEXT]
     both = f"{codes} {said}"
     make = _class_for(status, both, empty)
-    waits = retry_after(headers, said) if make in (RateLimitError, ServerError) else None
+    waits = retry_after(headers, both) if make in (RateLimitError, ServerError) else None
     return make(
         _text_for(make, status, said, both, asked, in_stream),
         status=status,
-        request_id=request_id(headers),
+        request_id=request_id(headers) or told_id,
         retry_after=waits,
         retryable=make in (RateLimitError, ServerError),
+        error_type=_type_in(codes),
     )
+
+
+def _type_in(codes: str) -> str | None:
+    """The most exact of the provider's words: not a number, not just "error"."""
+    words = [word for word in codes.split() if word != "error" and not word.isdigit()]
+    return words[-1] if words and len(words[-1]) <= 80 else None
 
 
 def _class_for(status: int, both: str, empty: bool) -> type[ProviderError]:
@@ -206,15 +229,23 @@ def _class_for(status: int, both: str, empty: bool) -> type[ProviderError]:
         case 404 | 405 | 410:
             return NotFoundError
         case 429:
-            return QuotaError if _QUOTA.search(both) else RateLimitError
+            return QuotaError if _QUOTA.search(both) and not _passes_soon(both) else RateLimitError
         case 529:
             return RateLimitError
         case 408 | 409 | 425:
             return ServerError
+        case 400 if _BAD_KEY.search(both):  # Google
+            return AuthError
+        case 400 if _QUOTA.search(both):  # Anthropic: credit balance, spend limit
+            return QuotaError
         case _ if _OVERFLOW.search(both) or (empty and status in (400, 413)):  # some servers send no body at all
             return ContextOverflowError
         case _:
             return ServerError if status >= 500 else BadRequestError
+
+
+def _passes_soon(both: str) -> bool:
+    return "PerDay" not in both and _SHORT_QUOTA.search(both) is not None
 
 
 def _text_for(make: type[ProviderError], status: int, said: str, both: str, asked: Asked, in_stream: bool) -> str:
@@ -222,7 +253,7 @@ def _text_for(make: type[ProviderError], status: int, said: str, both: str, aske
     where = "in the stream" if in_stream else f"from {asked.url}"
     if make is AuthError:
         key = f"the key in {asked.key_variable}" if asked.key_variable else "the API key"
-        advice = f"check {key}" if status == 401 else f"{key} may not do this"
+        advice = f"{key} may not do this" if status == 403 else f"check {key}"
         return f"{said} ({status} {where}; {advice})"
     if make is NotFoundError:
         return _not_found(status, said, both, asked)
@@ -264,6 +295,7 @@ def _words(value: object) -> tuple[str, str]:
         return json.dumps(value), ""
     fields = cast("dict[str, object]", value)
     codes = " ".join(str(fields[name]) for name in ("type", "code", "status", "error_type") if fields.get(name))
+    codes = f"{codes} {_google_details(fields.get('details'))}".strip()
     for name in ("error", "message", "detail", "msg", "error_message", "error_msg"):
         inner = fields.get(name)
         if not inner:
@@ -273,6 +305,22 @@ def _words(value: object) -> tuple[str, str]:
             said = str(fields["message"]) if said in ("", "true") else said
         return said + _upstream(fields), f"{codes} {inner_codes}".strip()
     return json.dumps(fields, ensure_ascii=False), codes
+
+
+def _google_details(value: object) -> str:
+    """Reason, quota and delay of Google's error details, as words that the rules above know."""
+    words: list[str] = []
+    for item in cast("list[object]", value) if isinstance(value, list) else []:
+        detail = cast("dict[str, object]", item) if isinstance(item, dict) else {}
+        violations = detail.get("violations")
+        for each in cast("list[object]", violations) if isinstance(violations, list) else []:
+            if isinstance(each, dict):
+                words.append(str(cast("dict[str, object]", each).get("quotaId") or ""))
+        if isinstance(reason := detail.get("reason"), str):
+            words.append(reason)
+        if isinstance(delay := detail.get("retryDelay"), str):
+            words.append(f"please retry in {delay}")
+    return " ".join(word for word in words if word)
 
 
 def _upstream(fields: Mapping[str, object]) -> str:

@@ -30,17 +30,19 @@ class Facts:
 
 
 _FACTS: tuple[tuple[str, Facts], ...] = (
-    ("gpt-5*-chat*", Facts(128_000, 16_384)),
+    ("gpt-5*-chat*", Facts(128_000, 16_384, unsupported=("include", "reasoning"))),
     ("gpt-5*", Facts(None, 128_000, unsupported=("temperature", "top_p", "stop"))),
-    ("gpt-4.1*", Facts(1_047_576, 32_768)),
-    ("gpt-4o*", Facts(128_000, 16_384)),
+    ("gpt-4.1*", Facts(1_047_576, 32_768, unsupported=("include", "reasoning"))),
+    ("gpt-4o*", Facts(128_000, 16_384, unsupported=("include", "reasoning"))),
     ("o[134]*", Facts(200_000, 100_000, unsupported=("temperature", "top_p", "stop"))),
     ("claude-opus-4-1*", Facts(200_000, 32_000)),
     ("claude-*-4-5*", Facts(200_000, 64_000)),
     ("claude-3-7-sonnet*", Facts(200_000, 64_000)),
     ("claude-3-5-*", Facts(200_000, 8_192)),
     ("claude-*", Facts(None, None)),
+    ("gemini-2.0-*", Facts(1_048_576, 8_192)),
     ("gemini-2.5-*", Facts(1_048_576, 65_536)),
+    ("gemini-[3-9]*", Facts(1_048_576, 65_536)),
     # Old names that DeepSeek still accepts; served and billed as Flash.
     ("deepseek-chat", Facts(1_000_000, None, price_as="deepseek-v4-flash")),
     ("deepseek-reasoner", Facts(1_000_000, None, price_as="deepseek-v4-flash")),
@@ -134,5 +136,7 @@ def thinking_body(style: ThinkingStyle, wish: bool | Effort) -> dict[str, Any] |
             return {"reasoning": {"effort": effort} if on else {"enabled": False}}
         case "template":
             return {"chat_template_kwargs": {"enable_thinking": on}}
+        case "claude":
+            return {"thinking": wish}
         case "none":
             return None

@@ -22,6 +22,7 @@ from reactagent_tui.core.llm.api_errors import (
     looks_like_html,
     masked_key,
     not_an_api,
+    request_id,
 )
 from reactagent_tui.core.llm.base import Endpoint, StreamProgress, WireRecord
 from reactagent_tui.core.llm.http import HttpPool, Reply
@@ -110,6 +111,11 @@ class Exchange:
             if self._finishing and not self._ended:
                 await self._drain(self._reply)
             await self._reply.close()
+
+    @property
+    def request_id(self) -> str | None:
+        """The id that the answer came with, for errors that come later in the stream."""
+        return None if self._reply is None else request_id(self._reply.headers)
 
     @property
     def record(self) -> WireRecord:

@@ -7,7 +7,7 @@ is there, then the first provider with a key, in the order of the table of prese
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,7 +20,7 @@ from reactagent_tui.core.llm.catalog import (
     preset_named,
     preset_names,
 )
-from reactagent_tui.core.llm.presets import CUSTOM, DEMO, PRESETS, Preset
+from reactagent_tui.core.llm.presets import CUSTOM, DEMO, OPENAI_CHAT, PRESETS, Preset
 
 if TYPE_CHECKING:
     from reactagent_tui.core.config.loader import LoadedConfig
@@ -140,7 +140,7 @@ def _preset_place(loaded: LoadedConfig, preset: Preset) -> Place:
     elif (variable := env_key(loaded, preset)) is not None:
         key, key_where = loaded.env[variable], f"env {variable}"
     if where.startswith("env "):  # OPENAI_BASE_URL may point to anybody
-        preset = preset_for_address(base)
+        preset = _moved(preset, preset_for_address(base))
     return Place(
         name=preset.name,
         preset=preset,
@@ -153,6 +153,15 @@ def _preset_place(loaded: LoadedConfig, preset: Preset) -> Place:
         extra={},
         local=preset.local and (not base or on_this_machine(base)),
     )
+
+
+def _moved(preset: Preset, there: Preset) -> Preset:
+    """Who serves at an address that a variable names: the maker there, over the API that the variable is for."""
+    if preset.api == OPENAI_CHAT or there is preset:
+        return there
+    if there is CUSTOM:
+        there = replace(there, default_model=preset.default_model, model_variables=preset.model_variables)
+    return replace(there, api=preset.api, thinking=preset.thinking)
 
 
 def _simple_keys_mean(loaded: LoadedConfig, preset: Preset) -> bool:

@@ -9,11 +9,14 @@ from typing import Literal
 from reactagent_tui.core.llm.base import WireRules
 
 OPENAI_CHAT = "openai-chat"
+ANTHROPIC = "anthropic"
+GEMINI = "gemini"
+OPENAI_RESPONSES = "openai-responses"
+APIS = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI)
+"""What a provider may speak; third parties add their own."""
 DEMO = "demo"
-LATER_APIS = ("openai-responses", "anthropic", "gemini")
-"""APIs that a config may name one day; until then the text says so."""
 
-ThinkingStyle = Literal["none", "type", "enable", "effort", "reasoning", "template"]
+ThinkingStyle = Literal["none", "type", "enable", "effort", "reasoning", "template", "claude"]
 
 PLAIN_RULES = WireRules()
 _REPLAYS = WireRules(reasoning_replay="tool_turns", reasoning_field="reasoning_content")
@@ -73,15 +76,16 @@ PRESETS: tuple[Preset, ...] = (
         "Anthropic",
         "https://api.anthropic.com/v1",
         ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-        (),
+        ("ANTHROPIC_BASE_URL",),
         ("ANTHROPIC_MODEL",),
         "claude-sonnet-4-5",
         hosts=("api.anthropic.com",),
         rules=WireRules(id_pattern=r"[A-Za-z0-9_-]{1,64}"),
         price_provider="anthropic",
         models=("claude-*",),
+        api=ANTHROPIC,
+        thinking="claude",
         aliases=("claude",),
-        moved_by="ANTHROPIC_BASE_URL",
     ),
     Preset(
         "gemini",
@@ -94,6 +98,7 @@ PRESETS: tuple[Preset, ...] = (
         hosts=("generativelanguage.googleapis.com",),
         price_provider="google",
         models=("gemini-*", "gemma-*"),
+        api=GEMINI,
         thinking="effort",
         aliases=("google",),
     ),

@@ -16,7 +16,7 @@ from reactagent_tui.core.llm.catalog import (
     thinking_body,
 )
 from reactagent_tui.core.llm.places import Place, env_key, on_this_machine, place_of_entry, place_of_name
-from reactagent_tui.core.llm.presets import DEMO, LATER_APIS, OPENAI_CHAT, PRESETS
+from reactagent_tui.core.llm.presets import APIS, DEMO, GEMINI, PRESETS
 
 if TYPE_CHECKING:
     from reactagent_tui.core.config.loader import LoadedConfig
@@ -77,6 +77,18 @@ def make_provider(resolved: Resolved, http: HttpPool) -> ChatProvider:
             from reactagent_tui.core.llm.openai_chat import OpenAIChatProvider
 
             return OpenAIChatProvider(resolved.info, resolved.endpoint, http)
+        case "openai-responses":
+            from reactagent_tui.core.llm.openai_responses import ResponsesProvider
+
+            return ResponsesProvider(resolved.info, resolved.endpoint, http)
+        case "gemini":
+            from reactagent_tui.core.llm.gemini import GeminiProvider
+
+            return GeminiProvider(resolved.info, resolved.endpoint, http)
+        case "anthropic":
+            from reactagent_tui.core.llm.anthropic import AnthropicProvider
+
+            return AnthropicProvider(resolved.info, resolved.endpoint, http)
         case "demo":
             from reactagent_tui.core.llm.demo import DemoProvider
 
@@ -164,6 +176,10 @@ def _key(loaded: LoadedConfig, place: Place) -> tuple[str, str]:
 def _thinking(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | None) -> Mapping[str, Any]:
     if entry is None or entry.thinking is None:
         return {}
+    if place.api == GEMINI:
+        from reactagent_tui.core.llm.gemini_payload import thinking_config
+
+        return thinking_config(model, entry.thinking)
     body = thinking_body(place.preset.thinking, entry.thinking)
     if body is None:
         name = next((key for key, value in loaded.config.models.items() if value is entry), model)
@@ -175,11 +191,9 @@ def _thinking(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry 
 
 
 def _check_api(place: Place) -> None:
-    if place.api in (OPENAI_CHAT, DEMO) or place.api in third_party_apis():
+    if place.api in (*APIS, DEMO) or place.api in third_party_apis():
         return
-    if place.api in LATER_APIS:
-        raise ConfigError(f"`api: {place.api}` is not there yet; `{OPENAI_CHAT}` works with {place.preset.title} today")
-    known = (OPENAI_CHAT, *third_party_apis())
+    known = (*APIS, *third_party_apis())
     raise ConfigError(f"unknown api `{place.api}`; known here: {', '.join(known)}")
 
 

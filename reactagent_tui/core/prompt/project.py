@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
@@ -15,12 +17,13 @@ def instruction_files(workdir: Path, config: Path) -> list[tuple[str, str]]:
     """(shown name, text) from the most general to the nearest; the texts together stay under 32 KiB."""
     found: list[tuple[str, str]] = []
     own = config / "AGENTS.md"
-    text = _read(own)
+    text = _read(own, Path(own.anchor))  # the user's own may be a link to anywhere
     if text:
         found.append((str(own), text))
-    for folder in _folders(workdir):
+    folders = _folders(workdir)
+    for folder in folders:
         for name in NAMES:
-            text = _read(folder / name)
+            text = _read(folder / name, folders[0])
             if text:
                 found.append((str(folder / name), text))
                 break
@@ -36,9 +39,16 @@ def _folders(workdir: Path) -> list[Path]:
     return [workdir]
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, inside: Path) -> str:
+    """The text of a plain file within `inside`: a link out of the project could name a key, a pipe never ends."""
     try:
-        with path.open("rb") as stream:
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(os.path.realpath(inside)):
+            return ""
+        fd = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(fd, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return ""
             return stream.read(CAP + 1).decode("utf-8", errors="replace").removeprefix("\ufeff").strip()
     except OSError:
         return ""

@@ -10,14 +10,13 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-import random
 import secrets
 import time
 from collections.abc import Generator
 from typing import Any
 
 from reactagent_tui.core.cost.ledger import Cause
-from reactagent_tui.core.errors import ContextOverflowError, ProviderError, StreamCutError
+from reactagent_tui.core.errors import ProviderError, StreamCutError
 from reactagent_tui.core.events import (
     AgentEvent,
     EndReason,
@@ -31,20 +30,21 @@ from reactagent_tui.core.events import (
     StopReport,
     UserMessageAdded,
 )
-from reactagent_tui.core.llm.base import ModelRequest
+from reactagent_tui.core.llm.base import ModelRequest, ToolSpec
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import NOTHING_USED
 from reactagent_tui.core.react import observation
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
+from reactagent_tui.core.react.protocol import Reading
+from reactagent_tui.core.react.protocols import Change, Dialect
 from reactagent_tui.core.react.reply import ReplyStream
+from reactagent_tui.core.react.retries import RETRIES, retry_delay
 from reactagent_tui.core.react.state import RunResult, RunSetup
-from reactagent_tui.core.sessions.window import repair, select
+from reactagent_tui.core.sessions.window import select
 
 log = logging.getLogger(__name__)
 
-RETRIES = 3
-RETRY_AFTER_LIMIT = 60.0
 CUT_REPEATS = 2
 OUTPUT_RESERVE = 8192
 EMPTY_NUDGE = "Your last reply held no answer and no tool call. Please give the answer, or call a tool."
@@ -67,6 +67,7 @@ class ReActController:
         self.setup = setup
         self.step = 0
         self.gate = RepetitionGate(window=setup.loop_window, polling=setup.polling)
+        self.dialect = Dialect(setup.protocols, setup.protocol)
         self._seq = 0
         self._started = time.monotonic()
         self._task: asyncio.Task[None] | None = None
@@ -74,7 +75,6 @@ class ReActController:
         self._timed_out: _End | None = None
         self._pause = False
         self._reply: ReplyStream | None = None
-        self._denied_stop = False
         self._cuts = 0
         self._empty = False
         self._model_call: str | None = None
@@ -112,12 +112,13 @@ class ReActController:
             end = reached
         except StoppedByUser:
             end = _End("INTERRUPTED")
-            self._denied_stop = True
         except asyncio.CancelledError as error:
             end = self._timed_out or _End("INTERRUPTED")
-            if not (self._interrupted or self._timed_out):
+            if not task.done():  # we were cancelled, not the loop: maybe while it still cleans up after a stop
                 outside = error
                 await _settled(task)
+            elif not (self._interrupted or self._timed_out):
+                outside = error
         except ProviderError as error:
             end = _End("ERROR", error=str(error))
         except Exception as error:
@@ -171,11 +172,28 @@ class ReActController:
             self._check_limits()
             self._take_steered()
             self.step += 1
-            message = await self._think()
-            await self._act(message)
+            self.executor.forget()
+            reading = await self._think()
+            if not self._asked_again(reading):
+                await self._act(reading.message)
             self._emit(StepFinished)
             if self._pause:
-                raise _End("PAUSED", message.text)
+                raise _End("PAUSED", reading.message.text)
+
+    def _asked_again(self, reading: Reading) -> bool:
+        """A reply that cannot be used goes back to the model with what is wrong about it."""
+        again = self.dialect.again(reading, self.setup.toolkit, self.setup.provider.info)
+        if reading.notice is not None:
+            self._notice(reading.notice, level="warn")
+        if again is None:
+            return False
+        self._changed(again.change)
+        self._append(UserMessage(again.text, origin="nudge"))
+        return True
+
+    def _changed(self, change: Change) -> None:
+        if change.notice is not None:
+            self._notice(change.notice, level="info", **change.params)
 
     async def _act(self, message: AssistantMessage) -> None:
         """Do what the reply asks for, or end the run with its answer."""
@@ -192,7 +210,7 @@ class ReActController:
                 self.executor.refuse(message.tool_calls, text)
                 self._notice("loop.nudged", tool=message.tool_calls[0].name, level="warn")
             case Stop(reason=reason, detail=detail):
-                self.executor.refuse(message.tool_calls, observation.NOT_RUN)
+                self.executor.refuse(message.tool_calls, observation.LOOP_ENDED)
                 raise _End(reason, message.text, detail)
             case Go():
                 results = await self.executor.run(message.tool_calls)
@@ -230,25 +248,36 @@ class ReActController:
 
     # -- the model call ---------------------------------------------------------------------
 
-    async def _think(self) -> AssistantMessage:
+    async def _think(self) -> Reading:
         """One reply of the model, with retries while nothing was shown."""
-        request = self._request()
+        tools = tuple(self.setup.toolkit.specs())
+        request = self._request(tools)
         cause: Cause = "step"
-        for attempt in range(1, RETRIES + 2):
-            stream = ReplyStream(self.setup, self._emit_kind, request, step=self.step, cause=cause)
+        attempt = 0
+        while True:
+            attempt += 1
+            reader = self.dialect.reader(tools)
+            stream = ReplyStream(self.setup, self._emit_kind, request, reader, step=self.step, cause=cause)
             self._model_call = stream.call_id
             self._reply = stream
             self._emit(StepStarted)
             if self.setup.debug is not None:
                 self.setup.debug.request(step=self.step, request=request)
             try:
-                message = await stream.read()
+                reading = await stream.read()
             except ProviderError as error:
                 if self.setup.debug is not None:
                     self.setup.debug.response(step=self.step, message=None, exchange=self.setup.provider.last_exchange)
-                delay = self._retry_delay(error, attempt, shown=stream.shown)
+                change = None if stream.shown else self.dialect.refused(error, self.setup.provider.info)
+                if change is not None:
+                    self._reply = None
+                    self._changed(change)
+                    request, cause, attempt = self._request(tools), "retry", attempt - 1
+                    continue
+                delay = retry_delay(error, attempt, shown=stream.shown)
                 if delay is None:
                     self._keep_partial(stream, "error" if not isinstance(error, StreamCutError) else "cut")
+                    self._reply = None
                     raise
                 self._reply = None
                 self._emit(
@@ -263,13 +292,12 @@ class ReActController:
                 cause = "retry"
                 continue
             self._reply = None
-            message = self._with_own_ids(self.setup.protocol.read(message))
+            message = self._with_own_ids(reading.message)
             self._append(message)
             self._emit(MessageFinished, message=message)
             if self.setup.debug is not None:
                 self.setup.debug.response(step=self.step, message=message, exchange=self.setup.provider.last_exchange)
-            return message
-        raise AssertionError("unreachable: the last attempt returns or raises")
+            return dataclasses.replace(reading, message=message)
 
     def _with_own_ids(self, message: AssistantMessage) -> AssistantMessage:
         """Servers that number calls anew in every reply (`call_0`) would mix up rows, results and stops."""
@@ -285,25 +313,16 @@ class ReActController:
         )
         return dataclasses.replace(message, parts=parts)
 
-    def _request(self) -> ModelRequest:
+    def _request(self, tools: tuple[ToolSpec, ...]) -> ModelRequest:
         setup = self.setup
         info = setup.provider.info
         system = setup.system()
-        tools = tuple(setup.toolkit.specs())
         fixed = setup.counter.fixed(system, tools)
         budget = info.context_size - fixed - min(info.max_output or OUTPUT_RESERVE, info.context_size // 4)
         chosen = select(setup.history.messages, budget, setup.counter.message)
         if chosen.dropped_turns:
             self._notice("context.turns_left_out", level="warn", n=chosen.dropped_turns)
-        return setup.protocol.request(info, system, repair(chosen.messages, info), tools)
-
-    def _retry_delay(self, error: ProviderError, attempt: int, *, shown: bool) -> float | None:
-        """Seconds to wait before the same call is tried again; None when it must not be."""
-        if shown or not error.retryable or attempt > RETRIES or isinstance(error, ContextOverflowError):
-            return None
-        if error.retry_after is not None:
-            return error.retry_after + random.uniform(0, 0.5) if error.retry_after <= RETRY_AFTER_LIMIT else None
-        return 2.0 ** (attempt - 1) * random.uniform(0.8, 1.3)
+        return self.dialect.request(info, system, chosen.messages, tools)
 
     # -- small steps ------------------------------------------------------------------------
 
@@ -347,8 +366,8 @@ class ReActController:
 
     def _result(self, end: _End) -> RunResult:
         kept = False
-        if self._reply is not None and end.reason in ("INTERRUPTED", "TIMEOUT"):
-            kept = self._keep_partial(self._reply, "interrupted")
+        if self._reply is not None and end.reason in ("INTERRUPTED", "TIMEOUT", "ERROR"):
+            kept = self._keep_partial(self._reply, "error" if end.reason == "ERROR" else "interrupted")
             self._reply = None
         self.executor.close()
         stop: StopReport | None = None

@@ -24,6 +24,8 @@ from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
 PARALLEL = 8
+LONGEST_REPAIRED = 20_000
+"""Characters of broken arguments that are looked at: repairing takes 40 ms for these and grows with the square."""
 
 
 class StoppedByUser(Exception):
@@ -84,6 +86,10 @@ class Executor:
         for slot in self._slots:
             self._finish(slot, ToolOutcome(text, is_error=True), "not_run")
         return [slot.result for slot in self._slots if slot.result is not None]
+
+    def forget(self) -> None:
+        """A new step: what happened to the calls of the last one is no part of a stop from now on."""
+        self._slots = []
 
     def stop_call(self, call_id: str) -> bool:
         """Interrupt one running call; the run goes on. False when it does not run."""
@@ -155,7 +161,7 @@ class Executor:
             json.loads(raw)
         except ValueError as problem:
             error = str(problem)
-        repaired = _json_repair(raw)
+        repaired = _json_repair(raw) if len(raw) <= LONGEST_REPAIRED else None
         if repaired:
             try:
                 writes = tool.effect(repaired) is Effect.WRITES
@@ -240,7 +246,11 @@ class Executor:
                             self._finish(slot, ToolOutcome(text, is_error=True, summary="not allowed"), "denied")
                             return False
                         case Ask() as asked:
-                            return await self._ask_user(slot, tool, ctx, access, asked)
+                            allowed = await self._ask_user(slot, tool, ctx, access, asked)
+                if allowed and tool.access(slot.args, ctx) != access:
+                    # while the user thought, a link on the way was changed: what was allowed is another file now
+                    return await self._allowed(slot, tool, ctx)
+                return allowed
 
     async def _ask_user(self, slot: _Slot, tool: Tool, ctx: ToolContext, access: Access, asked: Ask) -> bool:
         self._event(slot, ToolStarted, call=slot.call, waiting=True)

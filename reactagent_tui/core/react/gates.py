@@ -98,13 +98,15 @@ class RepetitionGate:
     """Repetitions the user allowed in advance."""
     _steps: list[_Step] = field(default_factory=list[_Step])
     _nudged: str | None = None
+    _weighed: tuple[AssistantMessage, str, str] | None = None
+    """The newest message and its digests: half a second for a megabyte of arguments, so only once."""
 
     def on_reply(self, message: AssistantMessage) -> Verdict:
         """Called before anything of this reply runs."""
         calls = message.tool_calls
         if not calls or self.window < 2:
             return GO
-        raw, canonical = raw_digest(calls), canonical_digest(calls)
+        raw, canonical = self._digests(message)
         if self._nudged is not None:
             if self._nudged in (raw, canonical):
                 return self._granted() or Stop("REPETITION", calls[0].name)
@@ -131,13 +133,21 @@ class RepetitionGate:
             return
         outcome = f"{fnv1a64(''.join(result.text for result in results)[:20_000].encode(errors='replace')):x}"
         is_polling = all(call.name in self.polling for call in calls)
-        self._steps.append(_Step(raw_digest(calls), canonical_digest(calls), outcome, is_polling))
+        self._steps.append(_Step(*self._digests(message), outcome, is_polling))
         del self._steps[: -3 * MAX_PERIOD]
 
     def allow(self, times: int) -> None:
         """The user lets the next `times` repetitions pass."""
         self.allowance += times
         self._nudged = None
+
+    def _digests(self, message: AssistantMessage) -> tuple[str, str]:
+        if self._weighed is None or self._weighed[0] is not message:
+            calls = message.tool_calls
+            raw = raw_digest(calls)
+            same = all(call.arguments_raw == _canonical(call) for call in calls)
+            self._weighed = (message, raw, raw if same else canonical_digest(calls))
+        return self._weighed[1:]
 
     def _granted(self) -> Go | None:
         if self.allowance <= 0:

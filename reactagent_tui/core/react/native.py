@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import replace
 
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec
-from reactagent_tui.core.messages import AssistantMessage, Message
+from reactagent_tui.core.messages import AssistantMessage, AssistantPart, Message, TextPart, ThinkingPart
+from reactagent_tui.core.react.protocol import THOUGHT, ActionProtocol, ReplyReader
+from reactagent_tui.core.react.stray_calls import StrayCallReader
 
-
-class ActionProtocol(Protocol):
-    """How a model is told about tools and how its reply becomes calls."""
-
-    def request(
-        self, info: ModelInfo, system: str, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]
-    ) -> ModelRequest:
-        """The request for one step."""
-        ...
-
-    def read(self, message: AssistantMessage) -> AssistantMessage:
-        """The reply with its actions as tool calls."""
-        ...
+__all__ = ["ActionProtocol", "NativeProtocol"]
 
 
 class NativeProtocol:
-    """Provider tool calls, as they are."""
+    """Provider tool calls, as they are. Calls that a server let through as text are recognised."""
+
+    def prepare(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Thoughts of another protocol become text before the calls they led to; those before an answer are dropped."""
+        return [_without_thoughts(m) if isinstance(m, AssistantMessage) else m for m in messages]
 
     def request(
-        self, info: ModelInfo, system: str, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]
+        self,
+        info: ModelInfo,
+        system: str,
+        messages: tuple[Message, ...],
+        tools: tuple[ToolSpec, ...],
+        *,
+        failures: int = 0,
     ) -> ModelRequest:
         return ModelRequest(
             model=info.name,
@@ -37,5 +38,18 @@ class NativeProtocol:
             extra=info.extra,
         )
 
-    def read(self, message: AssistantMessage) -> AssistantMessage:
+    def reader(self, tools: Sequence[ToolSpec], *, failures: int = 0) -> ReplyReader:
+        return StrayCallReader(tools, failures=failures)
+
+
+def _without_thoughts(message: AssistantMessage) -> AssistantMessage:
+    if not any(isinstance(part, ThinkingPart) and part.field == THOUGHT for part in message.parts):
         return message
+    is_answer = not message.tool_calls and not message.is_empty
+    parts: list[AssistantPart] = []
+    for part in message.parts:
+        if not isinstance(part, ThinkingPart) or part.field != THOUGHT:
+            parts.append(part)
+        elif not is_answer:
+            parts.append(TextPart(part.text))
+    return replace(message, parts=tuple(parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, assert_never
 
 from reactagent_tui.core.cost.ledger import Cause
@@ -20,6 +20,7 @@ from reactagent_tui.core.events import (
 from reactagent_tui.core.llm.accumulator import Accumulator
 from reactagent_tui.core.llm.base import (
     ModelRequest,
+    StreamDelta,
     StreamFinish,
     StreamProgress,
     StreamReclassify,
@@ -30,6 +31,7 @@ from reactagent_tui.core.llm.base import (
 )
 from reactagent_tui.core.llm.tokens import estimate
 from reactagent_tui.core.messages import AssistantMessage
+from reactagent_tui.core.react.protocol import Reading, ReplyReader
 from reactagent_tui.core.react.state import RunSetup
 
 LIVE_INTERVAL = 0.1
@@ -44,6 +46,7 @@ class ReplyStream:
         setup: RunSetup,
         emit: Callable[[type[AgentEvent], dict[str, Any]], None],
         request: ModelRequest,
+        reader: ReplyReader,
         *,
         step: int,
         cause: Cause,
@@ -54,6 +57,7 @@ class ReplyStream:
         """Something of this reply reached the user: it may not be retried."""
         raw = setup.counter.raw(request)
         self._request = request
+        self._reader = reader
         self._raw = raw
         self.call_id = setup.ledger.open_call(
             step, cause, setup.provider.info, setup.counter.estimator.scale(raw), setup.agent
@@ -66,33 +70,15 @@ class ReplyStream:
         self._next_live = 0.0
         self._saving: asyncio.TimerHandle | None = None
 
-    async def read(self) -> AssistantMessage:
+    async def read(self) -> Reading:
         """The complete reply. Raises ProviderError; the ledger row is closed in every case."""
         setup = self.setup
         ledger = setup.ledger
         self._live(final=False)
         outcome = "interrupted"
         try:
-            async for delta in setup.provider.stream(self._request):
-                self._accumulator.add(delta)
-                match delta:
-                    case StreamText(text=text):
-                        self._text(text)
-                    case StreamThinking(text=text):
-                        self._thinking(text)
-                    case StreamToolCall():
-                        self._call(delta)
-                    case StreamUsage(usage=usage):
-                        ledger.usage(self.call_id, usage)
-                    case StreamProgress(kind=kind, seconds=seconds, share=share):
-                        self.emit(WaitProgress, {"kind": kind, "seconds": seconds, "share": share})
-                    case StreamReclassify():
-                        self.emit(TextReclassified, {})
-                    case StreamFinish():
-                        pass
-                    case _:
-                        assert_never(delta)
-            outcome = "done"
+            complete = await self._follow()
+            outcome = "done" if complete else "interrupted"
         except BaseException as error:
             outcome = "interrupted" if not isinstance(error, Exception) else "failed"
             raise
@@ -107,8 +93,44 @@ class ReplyStream:
                 setup.counter.learn(self._raw, reported.prompt)
             self._live(final=True)
         info = setup.provider.info
-        message = self._accumulator.message(info.provider, info.name)
-        return message
+        return self._reader.reading(self._accumulator.message(info.provider, info.name))
+
+    async def _follow(self) -> bool:
+        """Read to the end; False when the model went on inventing and the stream was cancelled."""
+        stream = self.setup.provider.stream(self._request)
+        try:
+            async for delta in stream:
+                for shown in self._reader.feed(delta):
+                    self._take(shown)
+                if self._reader.is_over:
+                    break
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+        for shown in self._reader.flush():
+            self._take(shown)
+        return not self._reader.is_over
+
+    def _take(self, delta: StreamDelta) -> None:
+        """One delta as the user sees it."""
+        self._accumulator.add(delta)
+        match delta:
+            case StreamText(text=text):
+                self._text(text)
+            case StreamThinking(text=text):
+                self._thinking(text)
+            case StreamToolCall():
+                self._call(delta)
+            case StreamUsage(usage=usage):
+                self.setup.ledger.usage(self.call_id, usage)
+            case StreamProgress(kind=kind, seconds=seconds, share=share):
+                self.emit(WaitProgress, {"kind": kind, "seconds": seconds, "share": share})
+            case StreamReclassify():
+                self.emit(TextReclassified, {})
+            case StreamFinish():
+                pass
+            case _:
+                assert_never(delta)
 
     def partial_message(self) -> AssistantMessage | None:
         """Text and thinking so far, half-streamed calls dropped; None when there is nothing."""

@@ -14,7 +14,8 @@ from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.executor import PermissionRules
 from reactagent_tui.core.react.gates import Limits
-from reactagent_tui.core.react.native import ActionProtocol, NativeProtocol
+from reactagent_tui.core.react.protocol import ActionProtocol
+from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.tools.base import ToolContext
 from reactagent_tui.core.tools.toolkit import Toolkit
@@ -89,7 +90,10 @@ class RunSetup:
     polling: frozenset[str] = frozenset()
     steer: Callable[[], Sequence[UserMessage]] = no_messages
     """Takes the messages that wait for a step boundary."""
-    protocol: ActionProtocol = field(default_factory=NativeProtocol)
+    protocol: ActionProtocol | None = None
+    """Always this one; None: chosen per model by `protocols`."""
+    protocols: Protocols = field(default_factory=Protocols)
+    """Share it between the runs of a session: it remembers what servers refused."""
     debug: StepLog | None = None
 
 

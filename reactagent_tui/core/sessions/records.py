@@ -61,9 +61,10 @@ def _decode_line(number: int, line: bytes) -> Record | BadLine:
     if not isinstance(value, dict):
         return BadLine(number, "not a session record")
     record = cast("dict[str, Any]", value)
-    if record.get("type") not in RECORD_TYPES:
+    kind, version, seq = record.get("type"), record.get("v", VERSION), record.get("seq", 0)
+    if not (isinstance(kind, str) and kind in RECORD_TYPES and isinstance(version, int) and isinstance(seq, int)):
         return BadLine(number, "not a session record")
-    if record.get("v", VERSION) > VERSION:
-        return BadLine(number, f"written by a newer version (v{record['v']})")
+    if version > VERSION:
+        return BadLine(number, f"written by a newer version (v{version})")
     data = {key: item for key, item in record.items() if key not in ("v", "seq", "ts", "type")}
-    return Record(record["type"], int(record.get("seq") or 0), str(record.get("ts") or ""), data)
+    return Record(cast("RecordType", kind), seq, str(record.get("ts") or ""), data)

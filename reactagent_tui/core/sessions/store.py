@@ -149,10 +149,13 @@ class SessionFile:
 
     def _open(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
+        extra = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | extra, 0o600)
         size = os.fstat(fd).st_size
-        if size and os.pread(fd, 1, size - 1) != b"\n":
-            self._unsaved.insert(0, b"\n")
+        if size:
+            os.lseek(fd, size - 1, os.SEEK_SET)  # no pread on Windows; O_APPEND writes at the end all the same
+            if os.read(fd, 1) != b"\n":
+                self._unsaved.insert(0, b"\n")
         return fd
 
 

@@ -121,10 +121,18 @@ def test_openai_base_url_points_elsewhere(load: Any) -> None:
     assert gateway.endpoint.api_key == "k-any"
 
 
-def test_a_moved_anthropic_key_is_not_sent_to_anthropic(load: Any) -> None:
-    env = {"ANTHROPIC_AUTH_TOKEN": "k-proxy", "ANTHROPIC_BASE_URL": "https://proxy.example/anthropic"}
-    with pytest.raises(ConfigError):
-        resolve_model(load("provider: anthropic", env))
+@pytest.mark.parametrize(
+    ("base", "provider", "model"),
+    [
+        ("https://proxy.example/anthropic", "custom", "claude-sonnet-4-5"),
+        ("https://api.deepseek.com/anthropic", "deepseek", "deepseek-flash"),
+    ],
+)
+def test_a_moved_anthropic_key_goes_where_it_was_moved(load: Any, base: str, provider: str, model: str) -> None:
+    env = {"ANTHROPIC_AUTH_TOKEN": "k-proxy", "ANTHROPIC_BASE_URL": base}
+    found = resolve_model(load("provider: anthropic", env))
+    assert (found.info.provider, found.info.name, found.info.api) == (provider, model, "anthropic")
+    assert (found.endpoint.api_base, found.endpoint.key_variable) == (base, "ANTHROPIC_AUTH_TOKEN")
 
 
 def test_local_servers_need_no_key_and_cost_nothing(load: Any) -> None:
@@ -186,7 +194,6 @@ models:
         ("models: {a: {provider: nope}}\nmodel: a\n", "c.yaml:1: unknown provider `nope`"),
         ("providers: {a: {preset: kmi}}\nprovider: a\n", "unknown preset `kmi`; did you mean `kimi`"),
         ("providers: {a: {api_key: x}}\nprovider: a\nmodel: m\n", "needs `api_base` or `preset`"),
-        ("provider: openai\napi_key: k\napi: openai-responses\n", "is not there yet"),
         ("provider: openai\napi_key: k\napi: soap\n", "unknown api `soap`"),
         ("api_key: 'two words'\nprovider: openai\n", "c.yaml:1: the key contains a space"),
         ("api_key: ключ\nprovider: openai\n", "c.yaml:1: the key contains a character"),

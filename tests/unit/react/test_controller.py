@@ -23,7 +23,7 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import StreamFinish, StreamText, StreamThinking, StreamToolCall
 from reactagent_tui.core.messages import AssistantMessage, ToolResult, UserMessage
-from reactagent_tui.core.react import controller as controller_module
+from reactagent_tui.core.react import retries
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.state import MemoryHistory, RunSetup
@@ -110,7 +110,7 @@ def bench(tmp_path: Path):
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller_module.random, "uniform", lambda _a, _b: 0.0)
+    monkeypatch.setattr(retries.random, "uniform", lambda _a, _b: 0.0)
 
 
 async def test_an_answer_ends_the_run(bench: Any) -> None:

@@ -1,0 +1,74 @@
+"""What a run of a live session reaches the session through: history and screen until it is abandoned, the model now."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reactagent_tui.core.reporter import Answer, Question, Reporter
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.events import AgentEvent
+    from reactagent_tui.core.llm.base import ChatProvider
+    from reactagent_tui.core.messages import Message
+    from reactagent_tui.core.sessions.store import SessionFile
+
+
+@dataclass
+class RunGuard:
+    """The only way a run reaches history, ledger and screen. Closed, it lets nothing of that run through."""
+
+    file: SessionFile
+    reporter: Reporter
+    open: bool = True
+
+    @property
+    def messages(self) -> list[Message]:
+        return self.file.messages
+
+    def append_message(self, message: Message) -> None:
+        if self.open:
+            self.file.append_message(message)
+
+    def append_partial(self, call: str, text: str, thinking: str) -> None:
+        if self.open:
+            self.file.append_partial(call, text, thinking)
+
+    def append(self, kind: Any, data: Mapping[str, Any]) -> None:
+        if self.open:
+            self.file.append(kind, data)
+
+    def sync(self) -> None:
+        if self.open:
+            self.file.sync()
+
+    def emit(self, event: AgentEvent) -> None:
+        if self.open:
+            self.reporter.emit(event)
+
+    async def ask(self, question: Question) -> Answer:
+        if not self.open:
+            return Answer("deny")
+        return await self.reporter.ask(question)
+
+
+class CurrentProvider:
+    """The session's provider at the moment of use: a model switched in mid-run holds from the next step on."""
+
+    def __init__(self, provider: Callable[[], ChatProvider]) -> None:
+        self._provider = provider
+
+    @property
+    def info(self) -> Any:
+        return self._provider().info
+
+    def stream(self, request: Any) -> AsyncIterator[Any]:
+        return self._provider().stream(request)
+
+    async def aclose(self) -> None:
+        """The session owns the provider."""
+
+    @property
+    def last_exchange(self) -> Any:
+        return self._provider().last_exchange
