@@ -20,7 +20,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CONFIG := $(if $(wildcard config.yaml),--config config.yaml)
 SOURCES := reactagent_tui skills themes tests
-BENCHES := $(filter-out tests/bench/__init__.py,$(wildcard tests/bench/bench.py tests/bench/*_cost.py tests/bench/*_overhead.py))
+BENCHES := $(filter-out tests/bench/__init__.py,$(wildcard tests/bench/bench.py tests/bench/start.py tests/bench/*_cost.py tests/bench/*_overhead.py))
 
 .PHONY: install run test test-external check format bench constraints clean
 .DEFAULT_GOAL := run

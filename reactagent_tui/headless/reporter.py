@@ -37,9 +37,17 @@ class HeadlessReporter:
     stderr: TextIO = field(default_factory=lambda: sys.stderr)
     quiet: bool = False
     denials: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    _asked: set[str] = field(default_factory=set[str])
+    """Calls that a question was asked about: their denial is listed by `ask`."""
 
     def emit(self, event: AgentEvent) -> None:
         match event:
+            case ToolStarted(call=call, waiting=True):
+                self._asked.add(call.id)
+            case ToolFinished(status="denied", call=call, text=text) if call.id not in self._asked:
+                # a rule or the mode said no: nobody was asked, and it is a refusal all the same
+                self.denials.append({"tool_name": call.name, "subject": _key_argument(call), "reason": text})
+                self.say(f"✕ {call.name} {text.splitlines()[0][:200] if text else ''}")
             case ToolStarted(call=call, waiting=False):
                 self.say(f"● {call.name} {_key_argument(call)}")
             case ToolFinished(is_error=True, call=call, summary=summary, text=text):

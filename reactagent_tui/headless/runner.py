@@ -37,6 +37,7 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.runtime import Options, Runtime
+from reactagent_tui.core.tools.process import sweep_now
 from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
 
 Format = Literal["text", "json", "stream-json"]
@@ -61,6 +62,7 @@ SUBTYPES = {
     "INTERRUPTED": "error_interrupted",
 }
 TERMINATED = 143
+HANGUP: int | None = getattr(signal, "SIGHUP", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessRe
     out.result(result, session, reporter)
     if signal.SIGTERM in received:
         return TERMINATED
+    if HANGUP in received:
+        return 128 + (HANGUP or 0)
     if result.reason == "ANSWER" and reporter.denials and not _did_anything(session, result):
         return 4
     return EXIT[result.reason]
@@ -147,18 +151,19 @@ def _did_anything(session: LiveSession, result: RunResult) -> bool:
 
 @contextlib.contextmanager
 def _signals(session: LiveSession) -> Iterator[set[int]]:
-    """SIGINT interrupts once, ends the program the second time; SIGTERM interrupts and is remembered."""
+    """SIGINT interrupts once, ends the program the second time; SIGTERM and SIGHUP interrupt and are remembered."""
     received: set[int] = set()
     loop = asyncio.get_running_loop()
 
     def on_signal(number: int) -> None:
         if number == signal.SIGINT and number in received:
+            sweep_now()  # commands have sessions of their own: they would live on
             os._exit(130)
         received.add(number)
         session.interrupt()
 
     installed: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, *(() if HANGUP is None else (HANGUP,))):
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, on_signal, number)
             installed.append(number)
@@ -190,7 +195,8 @@ class Output:
 
     def line(self, value: dict[str, Any]) -> None:
         """One JSON document on one line."""
-        self._write(json.dumps(value, ensure_ascii=False) + "\n")
+        # escaped for a terminal: C1 controls and direction marks pass through JSON as they are
+        self._write(json.dumps(value, ensure_ascii=self.stream.isatty()).replace("\x7f", "\\u007f") + "\n")
 
     def result(self, result: RunResult, session: LiveSession, reporter: HeadlessReporter) -> None:
         """The answer, or the result document."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -80,27 +80,17 @@ class _Params(dict[str, object]):
 
 
 def read_texts(language: str, folder: Path | None = None) -> dict[str, str]:
-    """The texts of one language file and of its `_*.<language>.json` fragments; a bad file is logged and left out."""
-    folder = folder or Path(__file__).parent
-    texts: dict[str, str] = {}
-    for path in _files(language, folder):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            log.warning("cannot read %s: %s", path.name, error)
-            continue
-        if not isinstance(content, dict):
-            log.warning("cannot read %s: not a mapping", path.name)
-            continue
-        texts |= {str(key): str(text) for key, text in content.items()}
-    return texts
-
-
-def _files(language: str, folder: Path) -> Iterable[Path]:
-    whole = folder / f"{language}.json"
-    if whole.is_file():
-        yield whole
-    yield from sorted(folder.glob(f"_*.{language}.json"))
+    """The texts of one language file; a bad file is logged and left out."""
+    path = (folder or Path(__file__).parent) / f"{language}.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        log.warning("cannot read %s: %s", path.name, error)
+        return {}
+    if not isinstance(content, dict):
+        log.warning("cannot read %s: not a mapping", path.name)
+        return {}
+    return {str(key): str(text) for key, text in content.items()}
 
 
 def detect_language(env: Mapping[str, str], setting: str = "auto") -> str:

@@ -21,9 +21,10 @@ from reactagent_tui.core.paths import Paths, data_dir
 from reactagent_tui.locales import Translator, detect_language
 from reactagent_tui.tui.boot import Boot, config_sources, write_boot
 from reactagent_tui.tui.bridge import AgentStart, Bridge
-from reactagent_tui.tui.compat import DriverOptions, choose_driver
+from reactagent_tui.tui.compat import DriverOptions, choose_driver, start_with_theme
 from reactagent_tui.tui.esc_gate import EscGate
 from reactagent_tui.tui.keymap import Keymap, build_keymap
+from reactagent_tui.tui.lean_imports import complete_asyncio
 from reactagent_tui.tui.palette import palette_provider
 from reactagent_tui.tui.screens.chat import ChatScreen
 from reactagent_tui.tui.theme import FIRST_PAINT, VARIABLE_DEFAULTS
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from reactagent_tui.tui.start import Start
 
 log = logging.getLogger(__name__)
+
+AGENT_DELAY = 0.04
+"""Seconds from the first frame to everything else: keys typed during the start are drawn before."""
 
 
 class ReactAgentApp(App[int]):
@@ -56,12 +60,10 @@ class ReactAgentApp(App[int]):
         """A configuration fault: printed after the screen closed, exit code 2."""
         self.crash = ""
         self.farewell = ""
+        self._themed = False
         self._early: list[events.Key | events.Paste] | None = []
         super().__init__()
         self.keymap: Keymap = build_keymap(boot.keymap, boot.keys)[0]
-        for theme in FIRST_PAINT:
-            self.register_theme(theme)
-        self._use_boot_theme()
         self.bridge = Bridge(
             AgentStart(
                 workdir=Path(start.workdir),
@@ -75,6 +77,15 @@ class ReactAgentApp(App[int]):
         )
 
     # -- first frame ------------------------------------------------------------------------
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's colours. First asked while Textual's constructor runs: from then on the theme is the user's."""
+        if not self._themed:
+            self._themed = True
+            for theme in FIRST_PAINT:
+                self.register_theme(theme)
+            start_with_theme(self, self._boot_theme())
+        return super().get_css_variables()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return {**VARIABLE_DEFAULTS, **TRANSCRIPT_VARIABLES}
@@ -94,7 +105,6 @@ class ReactAgentApp(App[int]):
     def on_mount(self) -> None:
         self._install_signals()
         asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
-        self.call_after_refresh(self._after_first_paint)
 
     async def on_event(self, event: events.Event) -> None:
         """Keys that come before the prompt is there wait for it: type-ahead is not lost."""
@@ -103,19 +113,24 @@ class ReactAgentApp(App[int]):
         else:
             await super().on_event(event)
 
-    def release_early_keys(self) -> None:
+    def on_ready(self) -> None:
+        """The first frame is on the screen: what was typed is drawn next; then the agent is imported in its thread."""
+        self._release_early_keys()
+        self.set_timer(AGENT_DELAY, self._after_first_paint)
+
+    async def _after_first_paint(self) -> None:
+        """Everything that is not the first frame: hidden widgets, and the agent, imported in its thread."""
+        await self.chat.mount_hidden()
+        complete_asyncio()
+        self.bridge.start()
+
+    def _release_early_keys(self) -> None:
         """The prompt has the focus: it gets what was typed since the start."""
         early, self._early = self._early or [], None
         for event in early:
             if isinstance(event, events.Key) and event.key == "ctrl+j":
                 event = events.Key("enter", "\r")  # Enter, typed while the terminal still turned it into a line feed
             (self.focused or self.screen)._forward_event(event)
-
-    def _after_first_paint(self) -> None:
-        """Everything that is not the screen is imported in the agent's thread, from now on."""
-        gc.freeze()
-        gc.enable()
-        self.bridge.start()
 
     def _install_signals(self) -> None:
         if not self.is_headless:
@@ -160,7 +175,7 @@ class ReactAgentApp(App[int]):
             self.register_theme(theme)
         if changed:
             self.keymap, key_problems = build_keymap(boot.keymap, boot.keys)
-            self._use_boot_theme()
+            self.theme = self._boot_theme()
             self.chat.settings_changed()
             for problem in key_problems:
                 self.chat.warn_later(self.t(problem.reason, setting=problem.setting, near=problem.near))
@@ -169,7 +184,8 @@ class ReactAgentApp(App[int]):
         for problem in problems:
             self.chat.warn_later(self.t("theme.problem", file=problem.file, key=problem.key, reason=problem.reason))
 
-    def _use_boot_theme(self) -> None:
+    def _boot_theme(self) -> str:
+        """Name of the theme that the settings ask for, registered; the present one when it cannot be had."""
         boot = self.boot
         name = boot.theme
         if name == "auto":
@@ -180,8 +196,7 @@ class ReactAgentApp(App[int]):
             theme = theme_from_fields({**boot.theme_fields, "name": name}, "boot.json")
             if isinstance(theme, Theme):
                 self.register_theme(theme)
-        if name in self.available_themes and self.theme != name:
-            self.theme = name
+        return name if name in self.available_themes else self.theme
 
     # -- events -----------------------------------------------------------------------------
 
@@ -266,10 +281,15 @@ class ReactAgentApp(App[int]):
 
 
 def _warm() -> None:
-    """Import what the first turn needs, so that it neither waits nor holds the screen."""
+    """Import what the first turn needs, so that it neither waits nor holds the screen; then collect garbage again."""
     from reactagent_tui.core.cost.pricing import PriceBook
     from reactagent_tui.tui.transcript import highlight, markdown
 
-    markdown.warm()
-    highlight.warm()
-    PriceBook.warm()
+    try:
+        markdown.warm()
+        highlight.warm()
+        PriceBook.warm()
+    finally:
+        if not gc.isenabled():
+            gc.freeze()  # modules live as long as the program: no collection need look at them
+            gc.enable()

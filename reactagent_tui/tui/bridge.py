@@ -11,21 +11,23 @@ import asyncio
 import contextlib
 import contextvars
 import logging
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from reactagent_tui.tui.agent_reporter import AgentReporter
 
 if TYPE_CHECKING:
     from reactagent_tui.core.commands.registry import CommandResult, Unknown
     from reactagent_tui.core.events import AgentEvent
     from reactagent_tui.core.live import LiveSession
     from reactagent_tui.core.messages import UserMessage
-    from reactagent_tui.core.reporter import Answer, Question
+    from reactagent_tui.core.reporter import Answer
     from reactagent_tui.core.runtime import Options, Runtime
 
 log = logging.getLogger(__name__)
@@ -36,16 +38,14 @@ PING_PATIENCE = 0.5
 Level = Literal["now", "after_step"]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentReady:
+class AgentReady(NamedTuple):
     """The agent's thread has a session."""
 
     demo: bool
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFailed:
+class AgentFailed(NamedTuple):
     """The agent cannot start (configuration): the screen closes with this text."""
 
     text: str
@@ -54,8 +54,7 @@ class AgentFailed:
 FromAgent: TypeAlias = "AgentEvent | AgentReady | AgentFailed"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStart:
+class AgentStart(NamedTuple):
     """What the agent's thread needs to begin."""
 
     workdir: Path
@@ -73,42 +72,11 @@ class AgentStart:
 
 
 @dataclass
-class _Reporter:
-    """The agent's side: events into the deque, questions as futures of the agent's loop."""
-
-    bridge: Bridge
-    generation: int
-    questions: dict[str, asyncio.Future[Answer]] = field(default_factory=dict[str, "asyncio.Future[Answer]"])
-
-    def emit(self, event: AgentEvent) -> None:
-        if self.generation == self.bridge.generation:
-            self.bridge.push(event)
-
-    async def ask(self, question: Question) -> Answer:
-        from reactagent_tui.core.events import QuestionAsked, QuestionClosed
-
-        question_id = os.urandom(4).hex()
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.questions[question_id] = future
-        self.emit(QuestionAsked(question_id=question_id, question=question))
-        try:
-            return await future
-        finally:
-            del self.questions[question_id]
-            self.emit(QuestionClosed(question_id=question_id))
-
-    def answer(self, question_id: str, answer: Answer) -> None:
-        future = self.questions.get(question_id)
-        if future is not None and not future.done():
-            future.set_result(answer)
-
-
-@dataclass
 class _Agent:
     """One agent thread: its loop and what lives in it."""
 
     loop: asyncio.AbstractEventLoop
-    reporter: _Reporter
+    reporter: AgentReporter
     thread: threading.Thread | None = None
     runtime: Runtime | None = None
     session: LiveSession | None = None
@@ -132,6 +100,8 @@ class Bridge:
         self._waiting: list[Callable[[_Agent], None]] = []
         self._ready = False
         self._stop_asked: float | None = None
+        self._unheard: list[tuple[UserMessage, Literal["steer", "follow_up"]]] = []
+        """Sent, and not yet taken by an agent: a loop that hangs may never do so."""
 
     # -- life -------------------------------------------------------------------------------
 
@@ -165,7 +135,15 @@ class Bridge:
 
     def submit(self, message: UserMessage, kind: Literal["steer", "follow_up"] = "steer") -> None:
         """Start a turn, or queue behind the one that runs."""
-        self._with_session(lambda session: session.submit(message, kind))
+        sent = (message, kind)
+        self._unheard.append(sent)
+
+        def call(agent: _Agent) -> None:
+            if sent in self._unheard and agent is self._agent and agent.session is not None:
+                self._unheard.remove(sent)
+                agent.session.submit(message, kind)
+
+        self._when_ready(call)
 
     def run_command(self, command: str, *, tell_model: bool) -> None:
         """A command line of the user's own: it runs at once, without a question."""
@@ -173,10 +151,6 @@ class Bridge:
 
     def send_queue(self) -> None:
         self._with_session(lambda session: session.send_queue())
-
-    def take_back(self, message_id: str | None = None) -> None:
-        """Remove a queued message (the newest without an id)."""
-        self._with_session(lambda session: session.take_back(message_id))
 
     def resume(self) -> None:
         self._with_session(lambda session: session.resume())
@@ -199,9 +173,6 @@ class Bridge:
 
     def set_mode(self, mode: Any) -> None:
         self._with_session(lambda session: session.set_mode(mode))
-
-    def allow_repeats(self, times: int) -> None:
-        self._with_session(lambda session: session.allow_repeats(times))
 
     async def command(self, name: str, arguments: str) -> CommandResult | Unknown:
         """Run a slash command in the agent's loop."""
@@ -257,6 +228,10 @@ class Bridge:
 
     # -- events -----------------------------------------------------------------------------
 
+    def _push_of(self, generation: int, event: FromAgent) -> None:
+        if generation == self.generation:  # an abandoned thread says no more
+            self.push(event)
+
     def push(self, event: FromAgent) -> None:
         """Called in the agent's thread, through the reporter."""
         self.events.append(event)
@@ -278,8 +253,16 @@ class Bridge:
     # -- watchdog ---------------------------------------------------------------------------
 
     def stop_seen(self) -> None:
-        """The screen saw a run begin or end: an earlier stop has done its work."""
+        """The screen saw a run end: an earlier stop has done its work."""
         self._stop_asked = None
+
+    def run_seen(self) -> bool:
+        """The screen saw a run begin. True when a stop is on its way that may be meant for it: it stays watched."""
+        asked = self._stop_asked
+        if asked is not None and time.monotonic() - asked < STOP_PATIENCE:
+            return True
+        self._stop_asked = None
+        return False
 
     async def watch_stop(self) -> bool:
         """Make sure that an interrupt ended the run; called by the screen 2 s after it. True when it had to act."""
@@ -306,16 +289,27 @@ class Bridge:
         """The agent's loop does not answer: leave its thread behind and open the session in a new one."""
         log.error("the agent's loop does not answer; starting a new one")
         assert agent.session is not None
-        agent.session.file.sealed = True
+        old = agent.session
+        old.file.sealed = True
+        mode, held = old.mode, [*old.queued_messages(), *self._unheard]
+        self._unheard.clear()
         self.generation += 1
         self._ready = False
-        self._start_agent(agent.session.id)
+        self._start_agent(old.id)
+
+        def take_over(session: LiveSession) -> None:
+            if session.mode != mode:
+                session.set_mode(mode)
+            for message, kind in held:
+                session.hold(message, kind)
+
+        self._with_session(take_over)
 
     # -- inside -----------------------------------------------------------------------------
 
     def _start_agent(self, resume: str | None) -> None:
         loop = asyncio.new_event_loop()
-        agent = _Agent(loop, _Reporter(self, self.generation))
+        agent = _Agent(loop, AgentReporter(partial(self._push_of, self.generation)))
         agent.thread = threading.Thread(target=self._run_agent, args=(agent, resume), name="agent", daemon=True)
         self._agent = agent
         agent.thread.start()
@@ -384,10 +378,12 @@ class Bridge:
                 if session.id == wanted:
                     agent.session = session
                     session.announce()
+                    agent.reporter.repeat(session.id)
                     return
             resumed = runtime.store.find(wanted, workdir) if wanted else runtime.store.latest(workdir)
         agent.session = runtime.open_session(workdir, resume=resumed)
         agent.session.announce()
+        agent.reporter.repeat(agent.session.id)
         if wanted == "" and resumed is None:
             agent.session.notice("session.none_to_resume", level="warn")
 

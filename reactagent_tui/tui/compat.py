@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from textual import constants, events
+from textual._time import get_time
 from textual._xterm_parser import IS_ITERM, XTermParser
 from textual.keys import _character_to_key
 from textual.message_pump import MessagePump
@@ -25,6 +25,7 @@ from reactagent_tui.tui.esc_gate import EscGate
 if TYPE_CHECKING:
     from textual.app import App
     from textual.driver import Driver
+    from textual.screen import Screen
 
 __all__ = [
     "IN_BAND_RESIZE",
@@ -32,7 +33,9 @@ __all__ = [
     "StockParser",
     "choose_driver",
     "key_name",
+    "resume_first",
     "run_after_key",
+    "start_with_theme",
 ]
 
 StockParser: TypeAlias = XTermParser
@@ -42,8 +45,7 @@ IN_BAND_RESIZE = constants.SMOOTH_SCROLL and not IS_ITERM
 """Whether stock Textual accepts resize reports in the input stream (iTerm2's are wrong)."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverOptions:
+class DriverOptions(NamedTuple):
     """What the driver needs from the app.
 
     `stderr_log` receives what is written to fd 2 while the screen is up; None leaves fd 2 alone. `escape_delay` is in
@@ -66,6 +68,28 @@ def choose_driver(default: type[Driver], options: DriverOptions) -> type[Driver]
     # by name, as Textual finds TEXTUAL_DRIVER: the driver stands on this module and needs a Unix terminal
     driver_with: Callable[[DriverOptions], type[Driver]] = import_module("reactagent_tui.tui.driver").driver_with
     return driver_with(options)
+
+
+def start_with_theme(app: App[Any], name: str) -> None:
+    """Choose a registered theme before the app runs; `app.theme = name` would style everything a second time."""
+    app.set_reactive(type(app).theme, name)  # type: ignore[arg-type]
+    app.add_class(f"-theme-{app.current_theme.name}", update=False)
+    app._refresh_truecolor_filter(app.ansi_theme)
+
+
+def resume_first(screen: Screen[Any]) -> float:
+    """What a screen does when it becomes the current one, for one that was styled a moment ago and never drawn.
+
+    The stock handler styles all nodes anew and draws the screen; then come the requests that each widget made while it
+    was set up, and everything is laid out and drawn again. The first frame holds all that already: returned is when it
+    was drawn, in seconds on the clock of messages.
+    """
+    screen.stack_updates += 1
+    screen._update_auto_focus()
+    screen._screen_resized(screen.app.size)
+    for widget in (screen, *screen.query("*")):
+        widget._repaint_required = widget._layout_required = False
+    return get_time()
 
 
 def key_name(character: str) -> str:

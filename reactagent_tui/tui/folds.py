@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, MutableMapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 FOLD_CHARACTERS = 2048
 FOLD_LINES = 10
@@ -17,8 +17,7 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters the prompt never shows: controls and bidirectional overrides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Columns `start` to `end` of one line that hold `label`."""
 
     start: int

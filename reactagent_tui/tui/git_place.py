@@ -8,6 +8,7 @@ from pathlib import Path
 
 PATIENCE = 3.0
 """Seconds; a huge repository simply shows no count."""
+_RUNS_PROGRAMS = r"^(core\.fsmonitor|filter\..*\.(clean|process))$"
 
 
 def branch_of(folder: Path) -> str | None:
@@ -26,20 +27,34 @@ def branch_of(folder: Path) -> str | None:
 
 
 async def changes_in(folder: Path) -> int:
-    """Changed and untracked files, by git itself; 0 when it does not answer in time."""
+    """Changed and untracked files, by git itself; 0 when it does not answer in time.
+
+    The folder need not be trusted: where its own configuration names programs that `status` would run, none is asked.
+    """
+    scopes = await _git(folder, "config", "--show-scope", "--name-only", "--get-regexp", _RUNS_PROGRAMS)
+    if scopes is None or any(line.startswith((b"local", b"worktree")) for line in scopes.splitlines()):
+        return 0
+    listed = await _git(
+        folder, "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"
+    )
+    return (listed or b"").count(b"\n")
+
+
+async def _git(folder: Path, *arguments: str) -> bytes | None:
+    """What git prints; None when it cannot be run or is too slow."""
     process = None
     try:
         process = await asyncio.create_subprocess_exec(
-            *("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal"),
+            *("git", *arguments),
             cwd=folder,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
         )
         out, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
-        return out.count(b"\n")
+        return out
     except (OSError, TimeoutError):
-        return 0
+        return None
     finally:
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from reactagent_tui.tui.key_names import FORBIDDEN, is_key, key_label, normal_key
 
@@ -20,8 +20,7 @@ CONTEXTS: tuple[Context, ...] = get_args(Context)
 PRESETS: Mapping[str, Preset] = {name: name for name in get_args(Preset)}
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """One key of one action in one context. `description` is a locale key; `palette`: listed in the palette."""
 
     context: Context
@@ -31,8 +30,7 @@ class Binding:
     palette: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KeyProblem:
+class KeyProblem(NamedTuple):
     """A user setting that was not taken: where, and why as a locale key with parameters."""
 
     setting: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Literal
+from typing import Literal, NamedTuple
 
 DOUBLE_PRESS = 1.5
 """Seconds within which a second press counts as one."""
@@ -41,8 +41,7 @@ class CtrlC(Enum):
     QUIT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(NamedTuple):
     """What an ESC or Ctrl+C finds."""
 
     popup: bool = False

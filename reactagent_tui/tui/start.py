@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from reactagent_tui.core.runtime import Options
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """What the command line asks of the screen."""
 
     workdir: str
@@ -29,6 +27,9 @@ def run_screen(start: Start) -> int:
     """Run the app until it is left; returns the exit code. The terminal is restored whatever happens."""
     os.environ.setdefault("TEXTUAL_FPS", "120")
     sys.setswitchinterval(0.001)
+    from reactagent_tui.tui.lean_imports import import_textual
+
+    import_textual()
     from reactagent_tui.core.paths import user_paths
     from reactagent_tui.locales import Translator, detect_language
     from reactagent_tui.tui.boot import config_sources, read_boot

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
+from typing import NamedTuple
 
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
@@ -40,8 +41,7 @@ _ALPHA = re.compile(r"\s+\d{1,3}(?:\.\d+)?%$")
 _TEXT_STYLE = re.compile(r"(?:not |bold|dim|italic|reverse|underline|strike|none|b|i|u|r|s|\s)+")
 
 
-@dataclass(frozen=True, slots=True)
-class ThemeProblem:
+class ThemeProblem(NamedTuple):
     """Why a theme file is not offered."""
 
     file: str
@@ -49,8 +49,7 @@ class ThemeProblem:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedThemes:
+class LoadedThemes(NamedTuple):
     """What a folder gave: usable themes, and what is wrong with the others."""
 
     themes: tuple[Theme, ...]

@@ -32,14 +32,34 @@ def test_core_and_headless_load_no_screen(module: str) -> None:
     assert {name for name in loaded if name.startswith("reactagent_tui.tui")} == set()
 
 
+FIRST_FRAME = "from reactagent_tui.tui.lean_imports import *\nimport_textual()\nimport reactagent_tui.tui.app"
+
+
 def test_the_first_frame_waits_for_nothing_heavy() -> None:
-    loaded = modules_after("import reactagent_tui.tui.app")
+    loaded = modules_after(FIRST_FRAME)
+    assert {"ssl", "textual.types", "textual.widgets._select", "argparse"} & loaded == set()
     heavy = {"httpx", "pydantic", "yaml", "mcp", "tiktoken", "markdown_it", "genai_prices", "json_repair"}
     assert heavy & loaded == set()
     # tree_sitter itself comes with Textual's text area (2 ms); our grammar must not
     assert "tree_sitter_bash" not in loaded
     core = {name.split(".")[2] for name in loaded if name.startswith("reactagent_tui.core.")}
     assert core <= CORE_FOR_FIRST_PAINT
+
+
+def test_what_was_left_out_is_there_afterwards() -> None:
+    program = f"""{FIRST_FRAME}
+complete_asyncio()
+import asyncio, ssl, subprocess, sys, textual.types
+from asyncio import base_events, selector_events, sslproto
+assert base_events.ssl is selector_events.ssl is sslproto.ssl is ssl
+assert textual.types.SelectType
+stock = "import asyncio.sslproto, sys; sys.stdout.write(' '.join(sorted(vars(asyncio.sslproto))))"
+names = subprocess.run([sys.executable, "-c", stock], capture_output=True, text=True, check=True).stdout
+assert names.split() == sorted(vars(sslproto))
+before = sslproto.SSLProtocol
+complete_asyncio()
+assert sslproto.SSLProtocol is before"""
+    assert "ssl" in modules_after(program)
 
 
 @pytest.mark.parametrize("flag", ["--help", "--version"])

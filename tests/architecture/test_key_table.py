@@ -63,7 +63,7 @@ def test_alt_and_function_keys_are_in_the_palette(preset: str) -> None:
 @every_preset
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_action_and_context_has_a_description(preset: str, language: str) -> None:
-    texts = json.loads((LOCALES / f"_keys.{language}.json").read_text())
+    texts = json.loads((LOCALES / f"{language}.json").read_text("utf-8"))
     for binding in build_keymap(preset)[0].bindings:
         assert texts[binding.description]
     for context in CONTEXTS:

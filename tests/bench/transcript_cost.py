@@ -20,9 +20,7 @@ from reactagent_tui.tui.transcript import highlight, markdown
 from reactagent_tui.tui.transcript.styles import TRANSCRIPT_VARIABLES
 from reactagent_tui.tui.transcript.widget import Transcript
 
-STRINGS = json.loads(
-    (Path(__file__).parents[2] / "reactagent_tui" / "locales" / "_transcript.en.json").read_text("utf-8")
-)
+STRINGS = json.loads((Path(__file__).parents[2] / "reactagent_tui" / "locales" / "en.json").read_text("utf-8"))
 PARAGRAPH = (
     "The date is computed **twice**, once in `clock.py` and once in the test, so on a machine with another "
     "time zone the two values differ for some hours of the day. I'll make both use the same source.\n\n"

@@ -20,7 +20,7 @@ from reactagent_tui.tui.widgets.completion import Completion, CompletionPopup
 from reactagent_tui.tui.widgets.prompt_input import PromptInput
 from reactagent_tui.tui.widgets.prompt_messages import Sent
 
-TEXTS = json.loads((Path(reactagent_tui.locales.__file__).parent / "_prompt.en.json").read_text())
+TEXTS = json.loads((Path(reactagent_tui.locales.__file__).parent / "en.json").read_text("utf-8"))
 NAMED = {"backslash": "\\", "question_mark": "?"}
 COMMANDS = ["/help", "/model", "/mode"]
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from textual import events, on
+from textual import events, messages, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.timer import Timer
 
 from reactagent_tui.core.money import CostTotals
+from reactagent_tui.tui.compat import resume_first
 from reactagent_tui.tui.ladder import Ladder, Situation
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.chat_keys import ChatKeys
@@ -44,6 +45,7 @@ FRAME = 1 / 16
 """Seconds between two drains while a run goes; longer when a flush is slow."""
 TICK = 0.25
 WIDE = 100
+ROOMY = 30
 WATCHDOG = 2.05
 
 
@@ -78,6 +80,9 @@ class ChatScreen(ChatKeys):
         self._next_tick = 0.0
         self._flush_cost = 0.0
         self._skip_until = 0.0
+        self._resumed: Literal["never", "now", "before"] = "never"
+        self._fitted = Size(0, 0)
+        self._drawn = 0.0
 
     @property
     def home(self) -> ReactAgentApp:
@@ -90,38 +95,30 @@ class ChatScreen(ChatKeys):
     # -- layout -----------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        app = cast("ReactAgentApp", self.app)
-        t = app.t
-        yield HeaderBar(t, id="header")
+        """What the first frame shows, fitted to the window before anything is styled."""
+        app, t = self.home, self.t
+        self.header = HeaderBar(t, id="header")
+        self.transcript = Transcript(t, id="transcript")
+        self.below = NewBelow(t, id="below")
+        self.queue_list = QueueList(t, id="queue")
+        self.dock = ApprovalDock(t, id="dock")
+        self.search_bar = SearchBar(t, id="search")
+        self.popup = CompletionPopup(id="completion")
+        self.prompt = ChatPrompt(
+            t=t, keymap=app.keymap, popup=self.popup, offer=self.offer_key, offer_paste=self.offer_paste, id="prompt"
+        )
+        self.usage_panel = UsagePanel(t, id="usage")
+        self.tools = ToolSidebar(t, id="tools")
+        self.status = StatusBar(t, reduced_motion=app.boot.reduced_motion, id="status")
+        self.sidebar = Vertical(self.usage_panel, self.tools, id="sidebar")
+        self._fit(app.size)
+        yield self.header
         with Horizontal(id="body"):
-            with Vertical(id="main"):
-                yield Transcript(t, id="transcript")
-                yield NewBelow(t, id="below")
-                yield QueueList(t, id="queue")
-                yield ApprovalDock(t, id="dock")
-                yield SearchBar(t, id="search")
-                yield CompletionPopup(id="completion")
-                yield ChatPrompt(
-                    t=t, keymap=app.keymap, offer=self.offer_key, offer_paste=self.offer_paste, id="prompt"
-                )
-            with Vertical(id="sidebar"):
-                yield UsagePanel(t, id="usage")
-                yield ToolSidebar(t, id="tools")
-        yield StatusBar(t, reduced_motion=app.boot.reduced_motion, id="status")
+            yield Vertical(self.transcript, self.prompt, id="main")
+            yield self.sidebar
+        yield self.status
 
     def on_mount(self) -> None:
-        self.header = self.query_one(HeaderBar)
-        self.transcript = self.query_one(Transcript)
-        self.below = self.query_one(NewBelow)
-        self.queue_list = self.query_one(QueueList)
-        self.dock = self.query_one(ApprovalDock)
-        self.search_bar = self.query_one(SearchBar)
-        self.prompt = self.query_one(ChatPrompt)
-        self.popup = self.query_one(CompletionPopup)
-        self.usage_panel = self.query_one(UsagePanel)
-        self.tools = self.query_one(ToolSidebar)
-        self.status = self.query_one(StatusBar)
-        self.prompt.popup = self.popup
         self.dock.give_back = self.give_back
         self.workdir = Path(self.home.started_with.workdir)
         self.header.set_place(short_path(self.workdir))
@@ -129,26 +126,54 @@ class ChatScreen(ChatKeys):
         verbosity = self.home.boot.verbosity
         if verbosity in ("compact", "normal", "verbose"):
             self.transcript.set_verbosity(verbosity)
-        self._fit(self.app.size)
-        self.prompt.focus()
         self.call_after_refresh(self.after_first_paint)
 
+    async def mount_hidden(self) -> None:
+        """The widgets that the first frame does not show."""
+        hidden = (self.below, self.queue_list, self.dock, self.search_bar, self.popup)
+        await self.query_one("#main").mount_all(hidden, before=self.prompt)
+
     def on_resize(self, event: events.Resize) -> None:
-        self._fit(event.size)
+        if event.size == self._fitted:
+            event.prevent_default()  # laid out for this size already
+        else:
+            self._fit(event.size)
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Textual resumes the first screen twice; it is drawn once."""
+        if self._resumed != "before":
+            event.prevent_default()
+        if self._resumed == "never":
+            self._drawn = resume_first(self)
+        self._resumed = "now"
+
+    def on_update(self, message: messages.Update) -> None:
+        """The first frame shows already what was asked for before it."""
+        if message.time < self._drawn:
+            message.stop()
+            message.prevent_default()
+
+    def on_layout(self, message: messages.Layout) -> None:
+        if message.time < self._drawn:
+            message.stop()
+            message.prevent_default()
+
+    def on_screen_suspend(self) -> None:
+        self._resumed = "before"
 
     def _fit(self, size: Size) -> None:
         """The sidebar when there is room for it; its figures on the status line otherwise."""
+        self._fitted = size
         setting = self.home.boot.sidebar
         wanted = self.sidebar_wanted
         if wanted is None:
             wanted = setting != "hidden"
         shown = wanted and size.width >= WIDE
-        sidebar = self.query_one("#sidebar")
-        if sidebar.display != shown:
-            sidebar.display = shown
-        self.query_one(StatusBar).show_usage(inline=not shown)
-        self.query_one(HeaderBar).display = size.height >= 12
-        self.set_class(size.height >= 30, "-roomy")
+        if self.sidebar.display != shown:
+            self.sidebar.display = shown
+        self.status.show_usage(inline=not shown)
+        self.header.display = size.height >= 12
+        self.set_class(size.height >= ROOMY, "-roomy", update=self.is_mounted)
 
     def settings_changed(self) -> None:
         """The configuration arrived and differs from what the first frame assumed."""

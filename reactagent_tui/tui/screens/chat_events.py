@@ -180,10 +180,12 @@ def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
 
 
 def _run_started(chat: ChatScreen, event: RunStarted) -> None:
-    chat.home.bridge.stop_seen()
+    stopping = chat.home.bridge.run_seen()
     if event.prompt is not None:
         chat.transcript.add_user(event.prompt.text, origin=event.prompt.origin, shown=event.prompt.shown)
     chat.begin_run()
+    if stopping:
+        chat.show_stopping()
 
 
 def _run_ended(chat: ChatScreen, event: RunEnded) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual import events, on
@@ -21,9 +22,7 @@ from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 if TYPE_CHECKING:
     from reactagent_tui.tui.screens.chat import ChatScreen
 
-VERBOSITIES = ("compact", "normal", "verbose")
 MODES = ("ask", "edits", "plan", "auto")
-DRAFT_SAVE = 1.0
 
 
 class ChatKeys(ChatSending):
@@ -37,6 +36,7 @@ class ChatKeys(ChatSending):
         if not me.dock.is_open:
             return False
         if event.key == "escape" and not me.dock.is_editing:
+            me.dock.rearm(_read_at(event))
             return False
         return me.dock.offer_key(event.key, event.character, _read_at(event))
 
@@ -81,8 +81,7 @@ class ChatKeys(ChatSending):
 
     async def _escape(self, event: events.Key) -> None:
         me = self._me
-        if me.dock.is_open:
-            me.dock.rearm(_read_at(event))  # a letter that the question held is no answer any more
+        me.dock.rearm(_read_at(event))  # a letter that the question held is no answer any more
         if me.home.esc_gate.was_used(event):
             me.show_stopping()
             return
@@ -193,8 +192,9 @@ class ChatKeys(ChatSending):
     def do_model(self) -> Any:
         return self._open("model")
 
-    async def do_new_session(self) -> None:
-        await self._home.bridge.switch(None)
+    def do_new_session(self) -> None:
+        # not awaited here: the screen's message queue may not wait for the agent's loop
+        self._me.run_worker(partial(self._home.bridge.switch, None), exit_on_error=False)
 
     def do_search(self) -> None:
         self._me.search_bar.open()
@@ -308,6 +308,4 @@ def _read_at(event: events.Event) -> float:
 
 
 def _idle(me: ChatScreen) -> Any:
-    from dataclasses import replace
-
-    return replace(me.situation(), running=False, has_selection=False)
+    return me.situation()._replace(running=False, has_selection=False)

@@ -26,10 +26,6 @@ from reactagent_tui.tui.widgets.prompt_messages import (
 if TYPE_CHECKING:
     from reactagent_tui.core.commands.registry import CommandResult, Unknown
 
-VERBOSITIES = ("compact", "normal", "verbose")
-MODES = ("ask", "edits", "plan", "auto")
-DRAFT_SAVE = 1.0
-
 
 class ChatSending(ChatSession):
     """Second layer of `ChatScreen`."""
@@ -64,6 +60,8 @@ class ChatSending(ChatSession):
         """A message to the agent. ESC means stop from this moment on."""
         me = self._me
         me.transcript.to_end()
+        if not me.running:
+            me.home.bridge.stop_seen()  # an ESC before this message was not meant for its run
         me.home.bridge.submit(message, kind)
         if not me.running:
             me.home.esc_gate.esc_target = "RUN"
@@ -90,7 +88,8 @@ class ChatSending(ChatSession):
         if isinstance(outcome, Unknown):
             near = f" {me.t('command.did_you_mean', name='/' + outcome.nearest)}" if outcome.nearest else ""
             self.warn(me.t("command.unknown", name=outcome.name) + near)
-            me.prompt.restore(text)
+            if not me.prompt.text:  # else the next prompt is being written: Up brings this one back
+                me.prompt.restore(text)
             return
         if outcome.blocks:
             me.transcript.add_blocks((TextBlock(text, "dim"), *outcome.blocks))
@@ -130,6 +129,10 @@ class ChatSending(ChatSession):
     _files: tuple[Any, Any] | None = None
 
     @on(TakeBack)
+    def _taken_back(self) -> None:
+        # not awaited here: the screen's message queue may not wait for the agent's loop
+        self._me.run_worker(self._take_back, exit_on_error=False)
+
     async def _take_back(self) -> None:
         me = self._me
 
@@ -137,8 +140,12 @@ class ChatSending(ChatSession):
             return agent.session.take_back()
 
         taken = await me.home.bridge.query(take)
-        if taken is not None and not me.prompt.text:
-            me.prompt.restore(Draft(taken.text, {}, False))
+        if taken is None:
+            return
+        if me.prompt.text:  # typed meanwhile: neither text may be lost
+            me.home.bridge.submit(taken, "follow_up")
+            return
+        me.prompt.restore(me.prompt.sent_as(taken.shown or taken.text) or Draft(taken.text, {}, False))
 
     @on(HoldsEscape)
     def _holds_escape(self, message: HoldsEscape) -> None:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from reactagent_tui.tui.app import ReactAgentApp
     from reactagent_tui.tui.screens.chat import ChatScreen
 
-VERBOSITIES = ("compact", "normal", "verbose")
-MODES = ("ask", "edits", "plan", "auto")
 log = logging.getLogger(__name__)
 DRAFT_SAVE = 1.0
 TOOLS_LISTED = 50
@@ -66,7 +64,6 @@ class ChatSession(Screen[None]):
     async def after_first_paint(self) -> None:
         """Things the first frame does not wait for: history, draft, the first task."""
         me = self._me
-        me.home.release_early_keys()
         path = me.home.paths.state / "history" / f"{folder_slug(me.workdir)}.jsonl"
         self._history = HistoryFile(path)
         entries, draft = await asyncio.to_thread(lambda: (HistoryFile(path).load(), HistoryFile(path).load_draft()))
@@ -119,7 +116,11 @@ class ChatSession(Screen[None]):
         me.set_title(event.title)
         me.prompt.set_mode(event.mode)
         me.usage_panel.show_totals(event.totals, event.context_used, 0)
+        me.dock.close()  # a question of the session that was on the screen: it is asked again on the way back
+        me.stopping = me.pausing = me.can_resume = False
+        me._stop_beat()
         me.set_running(False)
+        me.show_activity()
         if not event.messages:
             self._welcome()
         self._refresh_place()

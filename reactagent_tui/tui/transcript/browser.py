@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.segment import Segment
 from textual import events
@@ -19,8 +19,7 @@ from reactagent_tui.tui.transcript.tool_item import ToolItem
 from reactagent_tui.tui.transcript.viewport import Viewport
 
 
-@dataclass(frozen=True, slots=True)
-class CursorItem:
+class CursorItem(NamedTuple):
     """What the block cursor is on. `prompt` counts the user's prompts from 0, -1 when it is none."""
 
     kind: str

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
@@ -54,8 +54,7 @@ class Row(Strip):
         return body[max(start, self.skip) : end].rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(NamedTuple):
     """What stands before the text of a row. `skip` characters of it are not copied; all are one cell wide."""
 
     segments: tuple[Segment, ...]

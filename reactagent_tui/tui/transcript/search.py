@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -14,8 +14,7 @@ from reactagent_tui.tui.transcript.items import Item
 from reactagent_tui.tui.transcript.rows import Row
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """The `nth` occurrence in the source of an item."""
 
     item: Item

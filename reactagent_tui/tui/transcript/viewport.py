@@ -89,7 +89,8 @@ class Viewport(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn_rows = 0
         self.page = Page(self.size.width or 80, palette, self.t, self.verbosity)
         self.settle()
-        self.refresh()
+        if self.column.items:
+            self.refresh()
 
     # --- rows
 

@@ -10,15 +10,22 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.style import Style
+from textual.timer import Timer
 
 from reactagent_tui.core.display import DiffBlock, clean_line
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion, ChoiceQuestion, Question
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import verb
-from reactagent_tui.tui.widgets.approval_state import MAX_CHOICES, ApprovalState, Reaction
-from reactagent_tui.tui.widgets.block_lines import block_lines, fold, revealed
+from reactagent_tui.tui.widgets.approval_state import (
+    HOLD_SECONDS,
+    MAX_CHOICES,
+    ApprovalState,
+    Reaction,
+    gravest,
+)
+from reactagent_tui.tui.widgets.block_lines import block_lines, fold, revealed, risk_lines
 from reactagent_tui.tui.widgets.line_edit import LineEdit
-from reactagent_tui.tui.widgets.line_layout import cut, cut_content, flow, spread
+from reactagent_tui.tui.widgets.line_layout import ELLIPSIS, cut, cut_content, flow, spread
 from reactagent_tui.tui.widgets.painted import Painted
 
 MOST_BODY_LINES = 12
@@ -28,6 +35,7 @@ _OTHER_ROWS = 7
 ROOMY = 24
 """From this many rows on there is air above the keys."""
 _CLICK_KEY = "dock_key"
+_MIN_WAIT = 0.01
 
 
 class ApprovalDock(Painted):
@@ -59,6 +67,9 @@ class ApprovalDock(Painted):
         self._body_width = 0
         self._top = 0
         self._room = 1
+        self._hold: Timer | None = None
+        self.give_back: Callable[[str], object] = lambda _letters: None
+        """Puts letters into the draft that were held as a possible answer and turned out to be typing."""
         self.display = False
 
     # Verbs of the screen
@@ -95,35 +106,45 @@ class ApprovalDock(Painted):
         return self._state is not None and self._state.line is not None
 
     def offer_key(self, key: str, character: str | None, now: float) -> bool:
-        """Whether the dock used the key; if not, it is the draft's (ESC without an open line: the screen's)."""
+        """Whether the dock used the key, read at `now`; if not, it is the draft's (ESC without a line: the screen's).
+
+        Letters that were held before it may be given back to the draft first.
+        """
         if self._state is None:
             return False
-        was_editing = self.is_editing
-        reaction = self._state.offer(key, character, now)
-        self._now = now
-        self._apply(reaction)
-        if was_editing != self.is_editing:
-            self.post_message(self.LineToggled(self.is_editing))
+        state, was_editing = self._state, self.is_editing
+        reaction = state.offer(key, character, now)
+        self._react(reaction, was_editing, now)
+        if state is self._state and state.held is not None:
+            self._settle_in(HOLD_SECONDS)
         return reaction.taken
 
     def offer_paste(self, text: str, now: float) -> bool:
         """Whether pasted text went into an open line; if not, it is the draft's."""
-        if self._state is None or not self._state.paste(text, now):
+        if self._state is None:
             return False
-        self.repaint()
-        return True
+        if self._state.paste(text):
+            self.repaint()
+            return True
+        self.rearm(now)
+        return False
 
     def rearm(self, now: float) -> None:
         """The user was doing something else just now: keys go to the draft until the keyboard rests."""
         if self._state is not None:
-            self._state.rearm(now)
-            self.tick(now)
+            self._return(self._state.rearm(now))
+            self._show_time(now)
 
     def tick(self, now: float) -> None:
-        """Shows whether the keys count by now."""
-        self._now = now
-        if self._state is not None:
-            self.repaint()
+        """Shows whether the keys count by now; a letter that was held long enough does."""
+        if self._state is None:
+            return
+        was_editing = self.is_editing
+        reaction = self._state.settle(now)
+        if reaction.taken:
+            self._react(reaction, was_editing, now)
+        else:
+            self._show_time(now)
 
     # Showing
 
@@ -142,12 +163,14 @@ class ApprovalDock(Painted):
         if self._state is None or not isinstance(key, str):
             return
         event.stop()
-        if not self.is_editing and not self._state.is_armed(now):
-            self._state.rearm(now)
-        elif key == "escape":
+        if not self.is_editing and (self._state.held is not None or not self._state.is_armed(now)):
+            self.rearm(now)
+        elif key == "escape" and not self.is_editing:
             self._finish(Answer("stop"))
+        elif len(key) == 1 and not self.is_editing:
+            self._react(self._state.decide(key, now, now), False, now)
         else:
-            self.offer_key(key, key if len(key) == 1 else None, now)
+            self.offer_key(key, None, now)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self._scroll_body(3)
@@ -158,14 +181,18 @@ class ApprovalDock(Painted):
         event.stop()
 
     def _show_first(self) -> None:
+        if self._state is not None:
+            self._return(self._state.rearm(self._now))
         self._state = ApprovalState(self._waiting[0][1], self._clock()) if self._waiting else None
         self._now = self._clock()
-        self._top = self._body_width = 0
+        self._body_width = self._top = 0
         self.set_class(self._state is not None and self._state.dangerous, "-dangerous")
         self.display = self._state is not None
         self._fit()
 
-    def _apply(self, reaction: Reaction) -> None:
+    def _react(self, reaction: Reaction, was_editing: bool, now: float) -> None:
+        self._now = now
+        self._return(reaction.typed)
         if reaction.answer is not None:
             self._finish(reaction.answer)
         elif reaction.scroll is not None:
@@ -175,6 +202,28 @@ class ApprovalDock(Painted):
             self._fit()
         else:
             self.repaint()
+        if was_editing != self.is_editing:
+            self.post_message(self.LineToggled(self.is_editing))
+
+    def _return(self, letters: str) -> None:
+        if letters:
+            self.give_back(letters)
+
+    def _show_time(self, now: float) -> None:
+        self._now = now
+        self.repaint()
+
+    def _settle_in(self, seconds: float) -> None:
+        """A beat of the screen may be slow or absent, so a held letter brings its own timer."""
+        if self._hold is not None:
+            self._hold.stop()
+        self._hold = self.set_timer(seconds, self._settle)
+
+    def _settle(self) -> None:
+        now = self._clock()
+        self.tick(now)
+        if self._state is not None and self._state.held is not None:
+            self._settle_in(max(self._state.held.until - now, _MIN_WAIT))
 
     def _finish(self, answer: Answer) -> None:
         question_id = self._waiting.pop(0)[0]
@@ -202,11 +251,10 @@ class ApprovalDock(Painted):
         inner = max(width - len(_GUTTER) - 1, 1)
         if self._body_width != inner:
             self._body_width, self._body = inner, _body_lines(question, inner, self._t)
-        foot = self._risk(state, question, inner)
-        if self.app.size.height >= ROOMY:
-            foot.append(Content(""))
-        foot += self._line_or_keys(state, inner)
-        self._place_body(state, len(foot))
+        risk = self._risk(state, question, inner)
+        keys = [Content("")] if self.app.size.height >= ROOMY else []
+        keys += self._line_or_keys(state, inner)
+        foot = self._place(state, risk, len(keys), inner) + keys
         lines = [self._head(question, inner), *self._body[self._top : self._top + self._room]]
         if state.scrollable:
             last = min(self._top + self._room, len(self._body))
@@ -216,19 +264,29 @@ class ApprovalDock(Painted):
         first = Content.assemble(" ", ("○", "$error" if state.dangerous else "$warning"), " ", lines[0])
         return [first, *(Content.assemble(_GUTTER, line) for line in lines[1:])]
 
-    def _place_body(self, state: ApprovalState, foot: int) -> None:
-        """How many lines of the body show, and from where."""
+    def _place(self, state: ApprovalState, risk: list[Content], keys: int, width: int) -> list[Content]:
+        """How many lines of the body show, and from where; returns the lines of the risk that have room beside it."""
         screen = self.app.size.height
         most = len(self._body) if isinstance(state.question, ChoiceQuestion) else max(MOST_BODY_LINES, screen // 3)
-        free = screen - _OTHER_ROWS - 1 - foot
-        state.scrollable = len(self._body) > min(most, free)
+        free = screen - _OTHER_ROWS - 1 - keys
+        risk = _at_most(risk, max(free - min(len(self._body), most), 1 if free > 2 else 0), width)
+        free -= len(risk)
+        state.scrollable = len(self._body) > max(min(most, free), 1)
         self._room = max(min(most, free - state.scrollable), 1)
         self._top = min(self._top, max(len(self._body) - self._room, 0))
+        return risk
 
     def _risk(self, state: ApprovalState, question: Question, width: int) -> list[Content]:
-        if not state.risk_shown or not isinstance(question, ApprovalQuestion):
+        """What the call would do: its gravest part in one line, everything after `w`."""
+        if not isinstance(question, ApprovalQuestion):
             return []
-        return [piece for risk in question.risk for piece in _risk_lines(risk, width, self._t)]
+        grave = gravest(question)
+        others = [risk for risk in question.risk if risk != grave]
+        shown = [] if grave is None else risk_lines(grave, width, self._t)
+        state.explainable = bool(others) or len(shown) > 1
+        if state.risk_shown:
+            return shown + [line for risk in others for line in risk_lines(risk, width, self._t)]
+        return [cut_content(Content.assemble(shown[0], ELLIPSIS if len(shown) > 1 else ""), width)] if shown else []
 
     def _head(self, question: Question, width: int) -> Content:
         behind = f"  +{len(self._waiting) - 1}" if len(self._waiting) > 1 else ""
@@ -252,13 +310,9 @@ class ApprovalDock(Painted):
     def _line_or_keys(self, state: ApprovalState, width: int) -> list[Content]:
         if state.line is not None:
             label = self._t(f"dock.line_{state.line_kind}")
-            return [
-                _edit_line(label, state.line, width),
-                *flow(
-                    [self._key_hint("enter", "dock.key_send", True), self._key_hint("escape", "dock.key_back", True)],
-                    width,
-                ),
-            ]
+            send = "dock.key_allow" if state.line_kind == "pattern" else "dock.key_send"
+            hints = [self._key_hint("enter", send, True), self._key_hint("escape", "dock.key_back", True)]
+            return [_edit_line(label, state.line, width), *flow(hints, width)]
         armed = state.is_armed(self._now) or state.is_confirming(self._now)
         hints = self._hints(state, armed)
         lines = flow(hints, width)
@@ -274,9 +328,8 @@ class ApprovalDock(Painted):
         stop = self._key_hint("escape", "dock.key_stop", True)
         if isinstance(question, ChoiceQuestion):
             span = f"1-{min(len(question.options), MAX_CHOICES)}"
-            choose = Content.assemble(
-                (span, "bold $primary" if armed else "$text-muted"), " ", self._t("dock.key_choose")
-            )
+            name = span if state.held is None else state.held.text
+            choose = Content.assemble((name, self._key_style(name, armed)), " ", self._t("dock.key_choose"))
             comment = [self._key_hint("tab", "dock.key_own_words", armed)] if state.can_comment else []
             return [choose, *comment, stop]
         hints = [self._key_hint("y", "dock.key_twice" if state.dangerous else "dock.key_once", armed)]
@@ -286,16 +339,21 @@ class ApprovalDock(Painted):
             rule = cut(clean_line(state.pattern), 40)
             hints.append(self._key_hint("p", "dock.key_pattern", armed, pattern=rule))
         hints += [self._key_hint("n", "dock.key_no", armed), self._key_hint("tab", "dock.key_comment", armed)]
-        if question.risk:
+        if state.explainable or state.risk_shown:
             hints.append(self._key_hint("w", "dock.key_hide" if state.risk_shown else "dock.key_why", armed))
         return [*hints, stop]
 
     def _key_hint(self, key: str, text: str, armed: bool, **params: str) -> Content:
         name = {"escape": "esc"}.get(key, key)
-        hint = Content.assemble(
-            (name, "bold $primary" if armed else "$text-muted"), (f" {self._t(text, **params)}", "$text-muted")
-        )
+        hint = Content.assemble((name, self._key_style(key, armed)), (f" {self._t(text, **params)}", "$text-muted"))
         return hint.stylize(Style.from_meta({_CLICK_KEY: key}))
+
+    def _key_style(self, key: str, armed: bool) -> str:
+        """A key that counts stands out; the held one is filled, as if pressed."""
+        held = None if self._state is None else self._state.held
+        if held is not None and held.counts and held.text == key:
+            return "bold reverse $primary"
+        return "bold $primary" if armed else "$text-muted"
 
 
 def _body_lines(question: Question, width: int, t: Translate) -> list[Content]:
@@ -310,10 +368,12 @@ def _body_lines(question: Question, width: int, t: Translate) -> list[Content]:
     return lines
 
 
-def _risk_lines(risk: str, width: int, t: Translate) -> list[Content]:
-    key, _, value = risk.partition("\t")
-    text = Content(clean_line(t(key, value=value)))
-    return [Content.assemble(("┊ ", "$warning"), piece) for piece in text.wrap(max(width - 2, 1))]
+def _at_most(lines: list[Content], rows: int, width: int) -> list[Content]:
+    """The first lines; the last one says how many are missing."""
+    missing = len(lines) - rows
+    if missing <= 0 or rows <= 0:
+        return lines[: max(rows, 0)]
+    return [*lines[: rows - 1], spread(lines[rows - 1], Content.styled(f"+{missing}", "$text-muted"), width)]
 
 
 def _edit_line(label: str, line: LineEdit, width: int) -> Content:

@@ -24,6 +24,7 @@ from reactagent_tui.core.display import (
     TextBlock,
     clean_line,
 )
+from reactagent_tui.locales import Translate
 from reactagent_tui.tui.widgets.line_layout import pad, pad_left
 
 MAX_LINES = 2000
@@ -51,6 +52,13 @@ def block_lines(blocks: Sequence[DisplayBlock], width: int) -> list[Content]:
     if missing:
         lines.append(Content.styled(f"… {missing:,}", "$text-muted"))
     return lines
+
+
+def risk_lines(risk: str, width: int, t: Translate) -> list[Content]:
+    """One line of the risk (a locale key, a tab, its value) in the user's language, wrapped."""
+    key, _, value = risk.partition("\t")
+    text = revealed(t(key, value=value))
+    return [Content.assemble(("┊ ", "$warning"), piece) for piece in text.wrap(max(width - 2, 1))]
 
 
 def revealed(text: str) -> Content:

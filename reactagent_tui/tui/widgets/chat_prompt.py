@@ -36,6 +36,12 @@ class ChatPrompt(PromptInput, inherit_bindings=False):
             return
         await super()._on_paste(event)
 
+    def take_back(self, letters: str) -> None:
+        """Handle letters, typed a moment ago, as keys pressed here."""
+        for letter in letters:
+            if not self._handle(events.Key(letter, letter)):
+                self.insert_typed(letter)
+
     def _copy_or_clear(self) -> bool:
         """Without a selection the screen's ladder decides: it clears the draft and says how to get it back."""
         return not self.selection.is_empty and super()._copy_or_clear()

@@ -6,9 +6,8 @@ It lies over the transcript instead of pushing it up, so that opening it repaint
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -25,8 +24,7 @@ MAX_SURVIVORS = 5000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """What is put into the prompt, how it is called, and a few words about it."""
 
     value: str

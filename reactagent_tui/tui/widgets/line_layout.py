@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
@@ -12,8 +12,7 @@ ELLIPSIS = "…"
 _SPARKS = "▁▂▃▄▅▆▇█"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A piece of a line; the piece with the lowest `keep` goes first when the line is too narrow."""
 
     content: Content

@@ -154,6 +154,10 @@ class PromptInput(PromptArea, inherit_bindings=False):
         """Earlier prompts, old to new; those sent meanwhile stay the newest."""
         self._past = PromptHistory([*entries, *self._past.entries])
 
+    def sent_as(self, shown: str) -> Draft | None:
+        """The newest draft that was sent with this text on the screen, its folded pastes included."""
+        return next((entry for entry in reversed(self._past.entries) if entry.shown == shown), None)
+
     def complete(self, item: Completion) -> None:
         """Put a completion in place of the word it completes; an earlier prompt in place of everything."""
         kind, prefix = self._wanted

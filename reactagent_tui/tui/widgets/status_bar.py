@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
 
 from textual.content import Content
 
@@ -29,8 +29,7 @@ class Idle:
     """Nothing runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(NamedTuple):
     """A turn runs; `since` on the bar's clock, in seconds."""
 
     step: int
@@ -39,20 +38,19 @@ class Running:
     """It will pause after this step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
+class Stopping(NamedTuple):
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingForUser:
+class WaitingForUser(NamedTuple):
     """A question is open."""
 
     since: float
+    editing: bool = False
+    """A line of it is being typed: ESC leaves only that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retrying:
+class Retrying(NamedTuple):
     """The call failed; the next try is due at `until`. `reason` is shown as it is."""
 
     attempt: int
@@ -61,8 +59,7 @@ class Retrying:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingForServer:
+class WaitingForServer(NamedTuple):
     """Nothing was generated yet. `share` is 0 to 1 when the server tells."""
 
     kind: Literal["queued", "prefill", "loading", "connecting"]
@@ -73,8 +70,7 @@ class WaitingForServer:
 Activity: TypeAlias = Idle | Running | Stopping | WaitingForUser | Retrying | WaitingForServer
 
 
-@dataclass(frozen=True, slots=True)
-class NextCall:
+class NextCall(NamedTuple):
     """What sending now would cost: prompt tokens, how many of them are cached, and money."""
 
     tokens: int
@@ -190,8 +186,9 @@ class StatusBar(Painted):
                 return [Part(Content(what), 4), self._time(since), stop, pause]
             case Stopping(since):
                 return [Part(Content(t("status.stopping")), 9), self._time(since)]
-            case WaitingForUser(since):
-                return [Part(Content(t("status.needs_you")), 9), self._time(since), self._hint("status.esc_deny", 2)]
+            case WaitingForUser(since, editing):
+                escape = self._hint("status.esc_back" if editing else "status.esc_deny", 2)
+                return [Part(Content(t("status.needs_you")), 9), self._time(since), escape]
             case Retrying(attempt, attempts, until, reason):
                 left = format_seconds(max(until - self._now, 0.0))
                 what = t("status.retry", attempt=attempt, attempts=attempts, time=left)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 
 import textual
-from textual import events
+from textual import events, messages
+from textual._time import get_time
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.content import Content
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message_pump import MessagePump
+from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import OptionList, TextArea
 
-from reactagent_tui.tui.compat import StockParser, key_name
+from reactagent_tui.tui.compat import StockParser, key_name, start_with_theme
 from reactagent_tui.tui.esc_gate import EscGate
 
 
@@ -81,6 +85,41 @@ def test_marks_travel_with_the_event() -> None:
     gate.escape(event)
     event._set_forwarded()
     assert gate.was_used(event)
+
+
+def test_a_theme_chosen_before_the_start_is_what_setting_it_makes() -> None:
+    class Early(App[None]):
+        def get_css_variables(self) -> dict[str, str]:
+            if not self.has_class("-theme-nord"):
+                start_with_theme(self, "nord")
+            return super().get_css_variables()
+
+    early, set_later = Early(), App[None]()
+    set_later.theme = "nord"
+    assert early.theme == "nord"
+    assert early.theme_variables == set_later.get_css_variables()
+    assert early.classes == {"-theme-nord", "-dark-mode"}
+    assert len(early._next_callbacks) == 0  # nothing will be styled again
+    assert len(set_later._next_callbacks) > 0
+
+
+def test_the_first_resume_does_what_the_stock_handler_does() -> None:
+    lines = [line.strip() for line in inspect.getsource(Screen._on_screen_resume).splitlines()]
+    assert "self.stack_updates += 1" in lines
+    assert "self._update_auto_focus()" in lines
+    assert "self._refresh_layout(size)" in lines
+    assert "if self.stack_updates and self.is_attached:" in inspect.getsource(Screen._screen_resized)
+    for name in ("_on_update", "_on_layout"):
+        assert name in Screen.__dict__, name
+    assert messages.Update(Widget()).time <= get_time()
+    assert "self._repaint_required = False" in inspect.getsource(Widget._check_refresh)
+    assert "self._layout_required = False" in inspect.getsource(Widget._check_refresh)
+    assert inspect.getsource(App._init_mode).count("events.ScreenResume()") == 2
+
+
+def test_the_first_layout_says_that_the_app_is_ready() -> None:
+    source = inspect.getsource(Screen._refresh_layout)
+    assert source.index("self._compositor_refresh()") < source.index("events.Ready()")
 
 
 def test_key_names() -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from textual import events
 
 from reactagent_tui.core.display import CodeBlock, CommandBlock, DiffBlock, OutputBlock, TableBlock, TextBlock
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion
+from reactagent_tui.tui.widgets.approval_state import HOLD_SECONDS
 from reactagent_tui.tui.widgets.block_lines import MAX_LINES, block_lines, revealed
+from reactagent_tui.tui.widgets.status_bar import WaitingForUser
+from tests.fakes.chat_kit import chat_app
 from tests.fakes.panel_gallery import CHOICE, DANGEROUS, EDIT, Gallery
+from tests.fakes.scripted import call, say
 
 BRACKETS = ("[/", "[/foo]", "[bold", "[00] foo bar", "[stage=1] a=[b,c]", "[@click=app.quit]x[/]", "$primary %s {x}")
 
@@ -17,6 +23,15 @@ BRACKETS = ("[/", "[/foo]", "[bold", "[00] foo bar", "[stage=1] a=[b,c]", "[@cli
 def text_of(app: Gallery) -> str:
     width, height = app.dock.size
     return "\n".join(line.plain.rstrip() for line in app.dock.paint(width, height)[:height])
+
+
+def tap(app: Gallery, key: str, after: float = 1.0) -> bool:
+    """One key `after` seconds from now, then silence."""
+    app.clock.now += after
+    taken = app.dock.offer_key(key, key, app.clock.now)
+    app.clock.now += HOLD_SECONDS
+    app.dock.tick(app.clock.now)
+    return taken
 
 
 async def test_the_dock_shows_the_change_and_its_keys_and_answers() -> None:
@@ -36,7 +51,7 @@ async def test_the_dock_shows_the_change_and_its_keys_and_answers() -> None:
         ):
             assert part in shown
         assert not app.dock.offer_key("y", "y", app.clock.now + 0.1)
-        assert app.dock.offer_key("y", "y", app.clock.now + 1)
+        assert tap(app, "y")
         await pilot.pause()
         assert app.messages == [Answer("once")]
         assert not app.dock.display
@@ -50,8 +65,7 @@ async def test_questions_wait_behind_each_other_and_each_starts_quiet() -> None:
         app.dock.open("q2", DANGEROUS)
         await pilot.pause()
         assert "+1" in text_of(app)
-        app.clock.now += 1
-        assert app.dock.offer_key("n", "n", app.clock.now)
+        assert tap(app, "n")
         assert app.dock.question_id == "q2"
         assert not app.dock.offer_key("y", "y", app.clock.now + 0.1)
         app.dock.open("q3", EDIT)
@@ -118,13 +132,125 @@ async def test_confirming_and_risk_are_shown() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         app.dock.open("q", DANGEROUS)
         await pilot.pause()
-        app.dock.offer_key("w", "w", app.clock.now + 1)
-        app.dock.offer_key("y", "y", app.clock.now + 1)
+        tap(app, "w")
+        tap(app, "y")
         await pilot.pause()
         shown = text_of(app)
         assert "rewrites a remote branch" in shown
         assert "press y once more" in shown
         assert "session" not in shown
+
+
+async def test_typing_goes_back_to_the_draft_and_a_held_key_is_shown() -> None:
+    app = Gallery()
+    async with app.run_test(size=(120, 40)) as pilot:
+        draft: list[str] = []
+        app.dock.give_back = draft.append
+        app.dock.open("q", EDIT)
+        app.clock.now += 1
+        assert app.dock.offer_key("s", "s", app.clock.now)
+        hint = next(line for line in app.dock.paint(120, 40) if "this session" in line.plain)
+        assert [hint.plain[span.start] for span in hint.spans if "reverse" in str(span.style)] == ["s"]
+        assert not app.dock.offer_key("t", "t", app.clock.now + 0.2)
+        assert draft == ["s"]
+        app.clock.now += 5
+        app.dock.tick(app.clock.now)
+        assert app.dock.offer_key("y", "y", app.clock.now)
+        assert not app.dock.offer_paste("es", app.clock.now + 0.1)
+        assert app.dock.offer_key("n", "n", app.clock.now + 5)
+        app.dock.close()
+        await pilot.pause()
+        assert draft == ["s", "y", "n"]
+        assert app.messages == []
+
+
+async def test_a_held_letter_counts_without_any_tick_from_outside() -> None:
+    app = Gallery()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.dock.open("q", EDIT)
+        app.clock.now += 1
+        assert app.dock.offer_key("p", "p", app.clock.now)
+        app.clock.now += HOLD_SECONDS
+        for _ in range(200):
+            await pilot.pause(0.01)
+            if app.dock.is_editing:
+                break
+        shown = text_of(app)
+        assert "allow this session:  edit_file(src/**)" in shown
+        assert "enter allow" in shown
+
+
+async def test_the_gravest_risk_is_part_of_the_question() -> None:
+    risk = ("risk.runs\tmake", "risk.deletes\tdocs")
+    question = replace(EDIT, tool="run_shell_command", blocks=(CommandBlock("make; rm -rf docs"),), risk=risk)
+    app = Gallery()
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.dock.open("q", question)
+        await pilot.pause()
+        assert "┊ deletes docs" in text_of(app)
+        assert "runs make" not in text_of(app)
+        tap(app, "w")
+        await pilot.pause()
+        assert "┊ runs make" in text_of(app)
+        app.dock.close()
+        app.dock.open("q", replace(question, risk=risk[1:]))
+        await pilot.pause()
+        assert "deletes docs" in text_of(app)
+        assert "why risky" not in text_of(app)
+
+
+@pytest.mark.parametrize("dangerous", [False, True])
+async def test_the_command_stays_visible_beside_its_risks(dangerous: bool) -> None:
+    question = ApprovalQuestion(
+        tool="run_shell_command",
+        subject="rm -rf docs",
+        blocks=(CommandBlock("rm -rf docs && curl example.com", "sub"),),
+        reason="asks.command",
+        pattern="run_shell_command(rm *)",
+        risk=tuple(f"risk.deletes\tfile{number}" for number in range(9)),
+        dangerous=dangerous,
+    )
+    app = Gallery()
+    async with app.run_test(size=(60, 16)) as pilot:
+        app.dock.open("q", question)
+        tap(app, "w")
+        await pilot.pause()
+        shown = text_of(app)
+        assert "$ rm -rf docs && curl example.com" in shown
+        assert "in sub" in shown
+        assert "┊ deletes file0" in shown
+        assert "file8" not in shown
+        assert "+" in shown
+        assert "esc" in shown
+
+
+async def test_typed_words_reach_the_prompt_whole_and_the_status_says_what_esc_does(clean_place: Path) -> None:
+    write = ("write_file", '{"path": "new.txt", "content": "hello\\n"}')
+    async with chat_app(clean_place, [call(write), say("done")]) as kit:
+        await kit.send("write")
+        await kit.until(lambda: kit.chat.dock.is_open)
+        for words in ("stop", "stop yes please"):
+            kit.rest_keyboard()
+            for character in words.removeprefix(kit.chat.prompt.text):
+                kit.app.post_message(events.Key("space" if character == " " else character, character))
+            await kit.until(lambda words=words: kit.chat.prompt.text == words)
+        assert kit.chat.dock.is_open
+        kit.rest_keyboard()
+        await kit.pilot.press("tab")
+        await kit.until(lambda: kit.chat.dock.is_editing)
+        await kit.pilot.pause()
+        activity = kit.chat.status.activity
+        assert isinstance(activity, WaitingForUser)
+        assert activity.editing
+        await kit.pilot.press("escape")
+        await kit.pilot.pause()
+        activity = kit.chat.status.activity
+        assert isinstance(activity, WaitingForUser)
+        assert not activity.editing
+        kit.rest_keyboard()
+        await kit.pilot.press("n")
+        await kit.until(lambda: not kit.chat.running)
+        assert kit.chat.prompt.text == "stop yes please"
 
 
 @pytest.mark.parametrize("size", [(20, 6), (60, 16), (80, 24), (200, 50), (1, 1)])
@@ -155,7 +281,7 @@ async def test_foreign_text_is_literal_everywhere(foreign: str) -> None:
     app = Gallery()
     async with app.run_test(size=(160, 40)) as pilot:
         app.dock.open("q", question)
-        app.dock.offer_key("w", "w", app.clock.now + 1)
+        tap(app, "w")
         await pilot.pause()
         assert text_of(app).count(foreign) >= 7
 

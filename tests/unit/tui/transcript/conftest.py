@@ -17,7 +17,7 @@ from reactagent_tui.tui.transcript.styles import TRANSCRIPT_VARIABLES, Palette
 from reactagent_tui.tui.transcript.widget import Transcript
 
 LOCALES = Path(reactagent_tui.__file__).parent / "locales"
-STRINGS = json.loads((LOCALES / "_transcript.en.json").read_text("utf-8"))
+STRINGS = json.loads((LOCALES / "en.json").read_text("utf-8"))
 
 
 def translate(key: str, **params: object) -> str:
