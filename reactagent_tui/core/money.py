@@ -37,3 +37,5 @@ class CostTotals:
     turn_other: tuple[Money, ...] = ()
     """Amounts in further currencies; they cannot be added up."""
     session_other: tuple[Money, ...] = ()
+    tokens_estimated: bool = False
+    """Some of the session's tokens are our own count: a call that runs, or one that was never reported."""

@@ -49,6 +49,8 @@ class LedgerRow:
     ended: datetime | None = None
     interrupted: bool = False
     failed: bool = False
+    estimated: bool = False
+    """The tokens are our own count; the provider has not reported them, or not all."""
 
     def to_record(self) -> dict[str, Any]:
         """A JSON-ready dict; money as text."""
@@ -72,6 +74,7 @@ class LedgerRow:
             "sent_estimate": self.sent_estimate,
             "interrupted": self.interrupted,
             "failed": self.failed,
+            "estimated": self.estimated,
         }
 
     @classmethod
@@ -97,6 +100,7 @@ class LedgerRow:
             ended=_moment(record.get("ended")),
             interrupted=record.get("interrupted", False),
             failed=record.get("failed", False),
+            estimated=record.get("estimated", record["state"] == "estimated"),
         )
 
 
@@ -195,6 +199,7 @@ class Ledger:
             cost=quote.money(usage, reported=False),
             started=started,
             sent_estimate=sent_estimate,
+            estimated=True,
         )
         call = _Call(row, quote, self._clock())
         self._calls[row.call_id] = self._open[row.call_id] = call
@@ -257,15 +262,16 @@ class Ledger:
         if self._open:
             turn, session = turn.copy(), session.copy()
             for row in map(self._live_row, self._open.values()):
-                session.add(row.usage, row.cost)
+                session.add(row.usage, row.cost, estimated=row.estimated)
                 if row.turn == self._turn:
-                    turn.add(row.usage, row.cost)
+                    turn.add(row.usage, row.cost, estimated=row.estimated)
         return CostTotals(
             turn_usage=turn.usage,
             turn_cost=turn.cost,
             session_usage=session.usage,
             session_cost=session.cost,
             calls=session.calls,
+            tokens_estimated=session.estimated > 0,
             turn_other=turn.other_costs,
             session_other=session.other_costs,
         )
@@ -308,7 +314,7 @@ class Ledger:
             quote = Quote(() if row.price is None else (replace(row.price, tier=0),), row.cost.state == "free")
             call = self._calls[row.call_id] = _Call(row, quote, 0.0, ended=0.0)
             self._ended.append(call)
-            self._session_sum.add(row.usage, row.cost)
+            self._session_sum.add(row.usage, row.cost, estimated=row.estimated)
             self._turn = max(self._turn, row.turn)
 
     def _live_row(self, call: _Call) -> LedgerRow:
@@ -321,18 +327,19 @@ class Ledger:
         cost = call.quote.money(usage, reported=reported)
         if cost.amount is None and usage == _NO_TOKENS:
             cost = _NOTHING_BILLED
-        return replace(call.row, usage=usage, price=None if told else call.quote.price(usage), cost=cost)
+        price = None if told else call.quote.price(usage)
+        return replace(call.row, usage=usage, price=price, cost=cost, estimated=not reported)
 
     def _book(self, row: LedgerRow) -> None:
-        self._session_sum.add(row.usage, row.cost)
+        self._session_sum.add(row.usage, row.cost, estimated=row.estimated)
         if row.turn == self._turn:
-            self._turn_sum.add(row.usage, row.cost)
+            self._turn_sum.add(row.usage, row.cost, estimated=row.estimated)
         self._tell(row)
 
     def _forget(self, row: LedgerRow) -> None:
-        self._session_sum.take_out(row.usage, row.cost)
+        self._session_sum.take_out(row.usage, row.cost, estimated=row.estimated)
         if row.turn == self._turn:
-            self._turn_sum.take_out(row.usage, row.cost)
+            self._turn_sum.take_out(row.usage, row.cost, estimated=row.estimated)
 
     def _tell(self, row: LedgerRow) -> None:
         if self._on_row is not None:

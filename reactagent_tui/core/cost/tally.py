@@ -17,22 +17,26 @@ class Tally:
 
     usage: Usage = field(default_factory=Usage)
     calls: int = 0
+    estimated: int = 0
+    """Calls whose tokens are our own count."""
     _amounts: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     _states: dict[CostState, int] = field(default_factory=dict[CostState, int])
 
-    def add(self, usage: Usage, cost: Money) -> None:
+    def add(self, usage: Usage, cost: Money, *, estimated: bool = False) -> None:
         """Count one call in."""
         self.usage = self.usage + usage
+        self.estimated += estimated
         self._count(cost, 1)
 
-    def take_out(self, usage: Usage, cost: Money) -> None:
+    def take_out(self, usage: Usage, cost: Money, *, estimated: bool = False) -> None:
         """Undo an `add` with the same values."""
         self.usage = _minus(self.usage, usage)
+        self.estimated -= estimated
         self._count(cost, -1)
 
     def copy(self) -> Tally:
         """An independent sum that starts from this one."""
-        return Tally(self.usage, self.calls, dict(self._amounts), dict(self._states))
+        return Tally(self.usage, self.calls, self.estimated, dict(self._amounts), dict(self._states))
 
     @property
     def cost(self) -> Money:

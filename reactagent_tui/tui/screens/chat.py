@@ -132,6 +132,8 @@ class ChatScreen(ChatKeys):
         """The widgets that the first frame does not show."""
         hidden = (self.below, self.queue_list, self.dock, self.search_bar, self.popup)
         await self.query_one("#main").mount_all(hidden, before=self.prompt)
+        if self.search_bar.is_open:
+            self.search_bar.focus()  # asked for by an early key
 
     def on_resize(self, event: events.Resize) -> None:
         if event.size == self._fitted:

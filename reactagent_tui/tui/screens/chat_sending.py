@@ -122,7 +122,7 @@ class ChatSending(ChatSession):
         if self._files is None or self._files[0] != me.workdir:
             self._files = (me.workdir, FileIndex(me.workdir))
         found = await self._files[1].query(prefix)
-        if found is not None:
+        if found is not None and me.prompt.wanted == ("file", prefix):  # the word may be complete by now
             me.popup.show(found, "file", prefix)
             me.update_esc_target()
 

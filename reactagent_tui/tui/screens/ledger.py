@@ -47,6 +47,8 @@ class LedgerLine:
     output: int
     cost: Money
     state: LineState
+    estimated: bool = False
+    """The tokens are our own count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,10 @@ def total_cost(lines: Sequence[LedgerLine]) -> str:
         return format_money(Money(None, "unknown"))
     text = " + ".join(format_amount(amount, currency) for currency, amount in sorted(sums.items()))
     return f"~{text}" if estimated else text
+
+
+def _tokens(count: int, *, estimated: bool) -> str:
+    return ("~" if estimated else "") + format_tokens(count)
 
 
 class LedgerScreen(Screen[None]):
@@ -199,9 +205,9 @@ class LedgerScreen(Screen[None]):
             "agent": (row.agent, ""),
             "cause": (row.cause, "$text-muted"),
             "model": (row.model, ""),
-            "in": (format_tokens(row.input), ""),
+            "in": (_tokens(row.input, estimated=row.estimated), ""),
             "cached": (format_tokens(row.cached), "$text-muted"),
-            "out": (format_tokens(row.output), ""),
+            "out": (_tokens(row.output, estimated=row.estimated), ""),
             "cost": (format_money(row.cost), "bold"),
             "state": (self._t(f"ledger.state_{row.state}"), _STATE_STYLES[row.state]),
         }
@@ -214,10 +220,11 @@ class LedgerScreen(Screen[None]):
     def _paint_total(self, width: int, height: int) -> Sequence[Content]:
         columns, _ = _columns_for(width - 2)
         rows = self._rows
+        estimated = any(row.estimated for row in rows)
         sums = {
-            "in": format_tokens(sum(row.input for row in rows)),
+            "in": _tokens(sum(row.input for row in rows), estimated=estimated),
             "cached": format_tokens(sum(row.cached for row in rows)),
-            "out": format_tokens(sum(row.output for row in rows)),
+            "out": _tokens(sum(row.output for row in rows), estimated=estimated),
             "cost": total_cost(rows),
         }
         label_width = sum(c.width + _GAP for c in columns if c.key not in sums and c.key != "state") - _GAP

@@ -22,6 +22,7 @@ def ledger_line(row: Any, t: Callable[..., str]) -> LedgerLine:
         output=usage.output,
         cost=row.cost,
         state="running" if row.ended is None else "interrupted" if row.interrupted else row.cost.state,
+        estimated=row.estimated,
     )
 
 

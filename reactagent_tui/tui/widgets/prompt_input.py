@@ -158,6 +158,11 @@ class PromptInput(PromptArea, inherit_bindings=False):
         """The newest draft that was sent with this text on the screen, its folded pastes included."""
         return next((entry for entry in reversed(self._past.entries) if entry.shown == shown), None)
 
+    @property
+    def wanted(self) -> tuple[str, str]:
+        """Kind and beginning of the word that can be completed at the cursor; ("", "") when there is none."""
+        return self._wanted
+
     def complete(self, item: Completion) -> None:
         """Put a completion in place of the word it completes; an earlier prompt in place of everything."""
         kind, prefix = self._wanted

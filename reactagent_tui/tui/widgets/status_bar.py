@@ -219,7 +219,9 @@ class StatusBar(Painted):
         if event is None:
             return []
         usage = event.totals.session_usage
-        tokens = f"↑{format_tokens(usage.prompt)} ⟳{format_tokens(usage.cache_read)} ↓{format_tokens(usage.output)}"
+        guess = "~" if event.totals.tokens_estimated else ""
+        sent, cached, came = map(format_tokens, (usage.prompt, usage.cache_read, usage.output))
+        tokens = f"↑{guess}{sent} ⟳{cached} ↓{guess}{came}"
         parts = [
             Part(Content.styled(tokens, "$text-muted"), 1),
             Part(Content(format_money(event.totals.session_cost)), 3),

@@ -169,11 +169,11 @@ class UsagePanel(Painted):
 
     def _traffic(self, event: UsageUpdated, width: int) -> list[Content]:
         usage = event.totals.session_usage
+        guess = "~" if event.totals.tokens_estimated else ""
+        sent, came = guess + format_tokens(usage.prompt), guess + format_tokens(usage.output)
         lines = [
-            self._pair("usage.in", format_tokens(usage.prompt), "usage.cached", format_tokens(usage.cache_read), width),
-            self._pair(
-                "usage.out", format_tokens(usage.output), "usage.thinking", format_tokens(usage.reasoning), width
-            ),
+            self._pair("usage.in", sent, "usage.cached", format_tokens(usage.cache_read), width),
+            self._pair("usage.out", came, "usage.thinking", format_tokens(usage.reasoning), width),
         ]
         if self._has_writes:
             written = format_tokens(usage.cache_write + usage.cache_write_1h)

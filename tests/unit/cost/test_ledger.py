@@ -122,6 +122,23 @@ def test_a_server_without_usage_stays_an_estimate() -> None:
     call = ledger.open_call(1, "step", DOLLARS, 100)
     ledger.progress(call, 5)
     assert ledger.close_call(call).cost == Money(Decimal(110), "estimated")
+    assert ledger.totals().tokens_estimated
+
+
+@pytest.mark.parametrize("info", [DOLLARS, MYSTERY])
+def test_tokens_are_an_estimate_until_they_are_reported(info: ModelInfo) -> None:
+    ledger = make()
+    call = ledger.open_call(1, "step", info, 100)
+    assert ledger.totals().tokens_estimated
+    ledger.usage(call, Usage(input=90, output=3))
+    assert not ledger.close_call(call).estimated
+    assert not ledger.totals().tokens_estimated
+    late = ledger.close_call(ledger.open_call(2, "step", info, 100), interrupted=True)
+    assert late.estimated
+    assert LedgerRow.from_record(late.to_record()) == late
+    assert ledger.totals().tokens_estimated
+    ledger.usage(late.call_id, Usage(input=90, output=3))
+    assert not ledger.totals().tokens_estimated
 
 
 def test_unknown_prices_are_said_and_the_rest_is_still_summed() -> None:

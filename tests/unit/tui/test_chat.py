@@ -297,8 +297,9 @@ async def test_file_completion_works_more_than_once(clean_place: Path) -> None:
     async with chat_app(clean_place) as kit:
         for name in ("alpha", "beta"):
             await kit.type(f" @{name[:3]}")
-            await kit.until(lambda: kit.chat.popup.is_open)
+            await kit.until(lambda name=name: kit.chat.popup.answers("file", name[:3]))
             await kit.pilot.press("tab")
+            await kit.until(lambda: not kit.chat.popup.is_open)
             await kit.until(lambda name=name: f"@{name}.py" in kit.chat.prompt.text)
 
 

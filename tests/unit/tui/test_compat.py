@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+from collections.abc import Iterator
 
+import pytest
 import textual
 from textual import events, messages
 from textual._time import get_time
@@ -18,6 +21,21 @@ from textual.widgets import OptionList, TextArea
 
 from reactagent_tui.tui.compat import StockParser, key_name, start_with_theme
 from reactagent_tui.tui.esc_gate import EscGate
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """Python 3.11's compiler fails (`AST constructor recursion depth`) when coroutines are collected while it works."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _no_garbage() -> None:
+    """Python 3.11's `ast.parse` fails when a forgotten task of an earlier test is finalised inside it."""
+    gc.collect()
 
 
 def test_pinned_version() -> None:
