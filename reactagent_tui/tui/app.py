@@ -148,12 +148,15 @@ class ReactAgentApp(App[int]):
         loaded = load_themes([data_dir("themes"), self.paths.config / "themes"])
         problems = list(loaded.problems)
         themes = {theme.name: theme for theme in loaded.themes}
-        chosen = themes.get(ui.theme)
+        before = self.boot
+        theme = ui.theme if ui.theme != "auto" else before.chosen_theme or "auto"
+        language = ui.language if ui.language != "auto" else before.chosen_language or "auto"
+        chosen = themes.get(theme)
         boot = replace(
-            self.boot,
-            theme=ui.theme,
+            before,
+            theme=theme,
             theme_fields=theme_to_fields(chosen) if chosen is not None else None,
-            language=ui.language,
+            language=language,
             keymap=ui.keymap,
             keys=dict(ui.keys),
             esc_delay_ms=ui.esc_delay_ms,
@@ -169,7 +172,7 @@ class ReactAgentApp(App[int]):
             loop.call_soon_threadsafe(self._settings_loaded, boot, tuple(themes.values()), problems)
 
     def _settings_loaded(self, boot: Boot, themes: tuple[Theme, ...], problems: list[Any]) -> None:
-        changed = boot != self.boot
+        changed, language = boot != self.boot, self.boot.language
         self.boot = boot
         for theme in themes:
             self.register_theme(theme)
@@ -177,6 +180,8 @@ class ReactAgentApp(App[int]):
             self.keymap, key_problems = build_keymap(boot.keymap, boot.keys)
             self.theme = self._boot_theme()
             self.chat.settings_changed()
+            if boot.language != language:
+                self._speak(boot.language)
             for problem in key_problems:
                 self.chat.warn_later(self.t(problem.reason, setting=problem.setting, near=problem.near))
         if boot.theme not in ("auto", *self.available_themes):
@@ -234,8 +239,11 @@ class ReactAgentApp(App[int]):
 
     def use_language(self, language: str) -> None:
         """Speak another language from now on; what is written already stays."""
+        self.remember(language=language, chosen_language="" if language == "auto" else language)
+        self._speak(language)
+
+    def _speak(self, language: str) -> None:
         self.t.use(detect_language(os.environ, language))
-        self.remember(language=language)
         self.refresh(layout=True)
         for widget in self.chat.query("*"):
             widget.refresh()

@@ -37,6 +37,13 @@ class Boot:
     """The terminal's background when it was last asked."""
     verbosity: str = "normal"
     """What `ctrl+o` was left at."""
+    chosen_theme: str = ""
+    """What `/theme` was left at; holds while the configuration says `auto`."""
+    chosen_language: str = ""
+
+
+_REMEMBERED = ("dark", "verbosity", "chosen_theme", "chosen_language")
+"""Kept when the settings changed: they come from the screen, not from a file."""
 
 
 def config_sources(paths: Paths, explicit: Path | None, env: Mapping[str, str]) -> list[Path]:
@@ -50,7 +57,7 @@ def read_boot(paths: Paths, sources: Sequence[Path]) -> Boot:
     try:
         data = json.loads(paths.boot_cache.read_bytes())
         if data["version"] != __version__ or data["sources"] != _stamps(sources):
-            return Boot(**{k: v for k, v in data["boot"].items() if k in ("dark", "verbosity")})
+            return Boot(**{k: v for k, v in data["boot"].items() if k in _REMEMBERED})
         return Boot(**data["boot"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Boot()

@@ -63,7 +63,7 @@ def open_themes(chat: ChatScreen, arguments: str = "") -> None:
             chat.warn(chat.t("theme.unknown", name=arguments))
         else:
             app.theme = arguments
-            chat.home.remember(theme=arguments)
+            chat.home.remember(theme=arguments, chosen_theme=arguments)
         return
     from reactagent_tui.tui.screens.picker import PickerResult
     from reactagent_tui.tui.screens.themes import ThemePicker
@@ -74,7 +74,7 @@ def open_themes(chat: ChatScreen, arguments: str = "") -> None:
     def done(result: PickerResult | None) -> None:
         app.theme = before if result is None else result.item_id
         if result is not None:
-            chat.home.remember(theme=result.item_id)
+            chat.home.remember(theme=result.item_id, chosen_theme=result.item_id)
 
     app.push_screen(ThemePicker(chat.t, themes, before), done)
 
@@ -178,7 +178,7 @@ async def _open_call(chat: ChatScreen, call_id: str) -> None:
 
 
 def change_language(chat: ChatScreen, arguments: str) -> None:
-    """`/language en|zh|auto`, for this run of the program."""
+    """`/language en|zh|auto`; remembered, unless the configuration names a language."""
     if arguments not in LANGUAGES:
         chat.warn(chat.t("language.usage"))
         return

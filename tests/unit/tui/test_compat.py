@@ -32,12 +32,6 @@ def no_collection() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.fixture(autouse=True)
-def _no_garbage() -> None:
-    """Python 3.11's `ast.parse` fails when a forgotten task of an earlier test is finalised inside it."""
-    gc.collect()
-
-
 def test_pinned_version() -> None:
     assert textual.__version__ == "8.2.8"
 
