@@ -7,7 +7,6 @@ with.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
@@ -22,7 +21,6 @@ from reactagent_tui.core.llm.anthropic_payload import (
     Wire,
     beta_names,
     cache_ttl,
-    has_attachments,
     to_payload,
 )
 from reactagent_tui.core.llm.anthropic_usage import UsageCounts
@@ -33,12 +31,10 @@ from reactagent_tui.core.llm.base import (
     ModelRequest,
     StreamDelta,
     StreamFinish,
-    WireRecord,
 )
-from reactagent_tui.core.llm.exchange import Exchange
 from reactagent_tui.core.llm.http import HttpPool
-from reactagent_tui.core.llm.openai_chat import basic_login, chat_urls, clean_key
-from reactagent_tui.core.llm.openai_payload import read_images
+from reactagent_tui.core.llm.openai_chat import chat_urls
+from reactagent_tui.core.llm.wire_provider import WireProvider
 from reactagent_tui.core.llm.wire_reply import WireReply, is_elsewhere
 
 __all__ = ["AnthropicProvider", "MessageState", "from_event", "message_urls", "to_payload"]
@@ -58,24 +54,12 @@ _MAX_CHANGES = 6
 """Refusals of one request that are answered with another form of it."""
 
 
-class AnthropicProvider:
+class AnthropicProvider(WireProvider):
     """A model behind an Anthropic-style API."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, http: HttpPool) -> None:
-        self.info = info
-        self._key = clean_key(endpoint.api_key)
-        self._endpoint = endpoint
-        self._http = http
+        super().__init__(info, endpoint, http)
         self._urls = message_urls(endpoint.api_base)
-        self._last: Exchange | None = None
-
-    @property
-    def last_exchange(self) -> WireRecord | None:
-        """The newest exchange, for the debug views."""
-        return None if self._last is None else self._last.record
-
-    async def aclose(self) -> None:
-        """Nothing of its own to release: the connections belong to the pool."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         """The reply, piece by piece. Raises only ProviderErrors.
@@ -83,16 +67,17 @@ class AnthropicProvider:
         Neighbouring pieces that arrived in one network read come as one delta. Close it (`contextlib.aclosing`)
         when you stop early: closing and cancelling drop the connection at once.
         """
-        images = await asyncio.to_thread(read_images, request, self.info) if has_attachments(request) else {}
+        images = await self._images(request)
         addresses = list(self._urls)
         tried: list[str] = []
         before: MessageState | None = None
         so_far: list[Wire] = []
         pauses = changes = 0
         while True:
-            asked = Asked(addresses[0], request.model, self._endpoint.key_variable, self._secrets, tuple(tried))
+            asked = self._asked(addresses[0], request, tried)
             payload = _going_on(to_payload(request, self.info, images), so_far)
-            reply = WireReply(self._begin(asked, payload, request), self._state(asked, request, before), fold)
+            exchange = self._exchange(asked, payload, self._message_headers(payload, request))
+            reply = WireReply(exchange, self._state(asked, request, before), fold)
             try:
                 while not reply.is_over:
                     for delta in await reply.read():
@@ -119,10 +104,6 @@ class AnthropicProvider:
                 request = changed
                 changes += 1
 
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return (self._key,) if self._key else ()
-
     def _state(self, asked: Asked, request: ModelRequest, before: MessageState | None) -> MessageState:
         counts = UsageCounts(writes_1h=cache_ttl({**self.info.extra, **request.extra}) == "1h")
         if before is None:
@@ -130,18 +111,7 @@ class AnthropicProvider:
         spent = before.total or before.spent
         return MessageState(asked, spent, BlockStream(before.blocks.calls), counts, has_text=before.has_text)
 
-    def _begin(self, asked: Asked, payload: Mapping[str, Any], request: ModelRequest) -> Exchange:
-        self._last = Exchange(
-            self._http,
-            self._endpoint,
-            asked,
-            headers=self._headers(payload, request),
-            payload=payload,
-            patient=self.info.local,
-        )
-        return self._last
-
-    def _headers(self, payload: Mapping[str, Any], request: ModelRequest) -> dict[str, str]:
+    def _message_headers(self, payload: Mapping[str, Any], request: ModelRequest) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "text/event-stream", "anthropic-version": _VERSION}
         headers |= self._credentials()
         own = {name.lower(): value for name, value in self._endpoint.headers.items()}
@@ -159,8 +129,7 @@ class AnthropicProvider:
         """A key goes where Anthropic wants it, a token as a bearer's; other servers look in either place."""
         bearer = {"authorization": f"Bearer {self._key}"}
         if not self._key:
-            login = basic_login(self._endpoint.api_base)
-            return {"authorization": login} if login else {}
+            return {"authorization": self._login} if self._login else {}
         if self._endpoint.key_variable == _TOKEN_VARIABLE or self._key.startswith(_TOKEN_PREFIX):
             return bearer
         key = {"x-api-key": self._key}

@@ -81,11 +81,6 @@ def beta_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for each in names if (name := str(each).strip()))
 
 
-def has_attachments(request: ModelRequest) -> bool:
-    """Is there a file to read before `to_payload`?"""
-    return any(isinstance(message, UserMessage) and message.attachments for message in request.messages)
-
-
 def _max_tokens(request: ModelRequest, info: ModelInfo) -> int:
     """The limit that the API insists on: as asked, as configured, or what the model can write."""
     most = info.max_output or min(traits_of(request.model).output, max(1, info.context_size // 2))

@@ -6,23 +6,18 @@ empty reply raises an error that may be retried, once per request: the caller re
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
-from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from reactagent_tui.core.errors import BadRequestError, ProviderError
-from reactagent_tui.core.llm.api_errors import Asked
-from reactagent_tui.core.llm.base import Endpoint, ModelInfo, ModelRequest, StreamDelta, WireRecord
-from reactagent_tui.core.llm.exchange import Exchange
+from reactagent_tui.core.llm.base import Endpoint, ModelInfo, ModelRequest, StreamDelta
 from reactagent_tui.core.llm.gemini_events import GeminiState, fold, from_event
 from reactagent_tui.core.llm.gemini_payload import USUAL, GeminiForm, declarations, signature_of, to_payload
 from reactagent_tui.core.llm.http import HttpPool
-from reactagent_tui.core.llm.openai_chat import basic_login, clean_key
-from reactagent_tui.core.llm.openai_payload import read_images
+from reactagent_tui.core.llm.wire_provider import WireProvider
 from reactagent_tui.core.llm.wire_reply import WireReply, is_elsewhere
 from reactagent_tui.core.messages import AssistantMessage, Message, UserMessage
 
@@ -35,15 +30,11 @@ _VERSION = re.compile(r"/v\d")
 _SIGNATURE = re.compile(r"thought[ _-]?signature", re.IGNORECASE)
 
 
-class GeminiProvider:
+class GeminiProvider(WireProvider):
     """A model behind the Gemini API."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, http: HttpPool) -> None:
-        self.info = info
-        self._key = clean_key(endpoint.api_key)
-        self._endpoint = endpoint
-        self._http = http
-        self._login = basic_login(endpoint.api_base)
+        super().__init__(info, endpoint, http)
         self._url: str | None = None
         """The address that answered last."""
         self._form = USUAL
@@ -51,31 +42,23 @@ class GeminiProvider:
         """The request whose reply came to nothing: its second try is its last."""
         self._checked: set[str] = set()
         """Tools whose schemas were looked at, so that one that cannot be sent is told once."""
-        self._last: Exchange | None = None
-
-    @property
-    def last_exchange(self) -> WireRecord | None:
-        """The newest exchange, for the debug views."""
-        return None if self._last is None else self._last.record
-
-    async def aclose(self) -> None:
-        """Nothing of its own to release: the connections belong to the pool."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         """The reply, piece by piece. Raises only ProviderErrors.
 
         Close it (`contextlib.aclosing`) when you stop early: closing and cancelling drop the connection at once.
         """
-        images = await asyncio.to_thread(read_images, request, self.info) if _has_attachments(request) else {}
+        images = await self._images(request)
         self._warn_of_tools(request)
         urls = gemini_urls(self._endpoint.api_base, request.model)
         addresses = [self._url] if self._url in urls else list(urls)
         tried: list[str] = []
         sent_again = False
         while True:
-            asked = Asked(addresses[0], request.model, self._endpoint.key_variable, self._secrets, tuple(tried))
+            asked = self._asked(addresses[0], request, tried)
             state = GeminiState(asked, may_retry=self._broken is not request)
-            reply = WireReply(self._begin(asked, to_payload(request, self.info, images, self._form)), state, fold)
+            payload = to_payload(request, self.info, images, self._form)
+            reply = WireReply(self._exchange(asked, payload, self._headers(self._credentials())), state, fold)
             try:
                 while not reply.is_over:
                     for delta in await reply.read():
@@ -93,25 +76,9 @@ class GeminiProvider:
             elif reply.has_content or not self._adapt(failure, request):
                 raise self._told(failure, state, request)
 
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return (self._key,) if self._key else ()
-
-    def _begin(self, asked: Asked, payload: Mapping[str, Any]) -> Exchange:
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-        if self._key:
-            headers["x-goog-api-key"] = self._key
-        if self._login:
-            headers["Authorization"] = self._login
-        self._last = Exchange(
-            self._http,
-            self._endpoint,
-            asked,
-            headers={**headers, **self._endpoint.headers},
-            payload=payload,
-            patient=self.info.local,
-        )
-        return self._last
+    def _credentials(self) -> dict[str, str]:
+        key = {"x-goog-api-key": self._key} if self._key else {}
+        return key | ({"Authorization": self._login} if self._login else {})
 
     def _told(self, failure: ProviderError, state: GeminiState, request: ModelRequest) -> ProviderError:
         failure.request_id = failure.request_id or state.response_id
@@ -202,7 +169,3 @@ def _signatures(messages: Iterable[Message]) -> frozenset[str]:
         for part in message.parts
         if (signature := signature_of(part)) is not None
     )
-
-
-def _has_attachments(request: ModelRequest) -> bool:
-    return any(isinstance(message, UserMessage) and message.attachments for message in request.messages)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from reactagent_tui.core.errors import NotAnApiError, ServerError, StreamCutError
+from reactagent_tui.core.errors import NotAnApiError, ServerError
 from reactagent_tui.core.llm.api_errors import Asked, error_from_object
 from reactagent_tui.core.llm.base import (
     StreamDelta,
@@ -25,11 +24,9 @@ from reactagent_tui.core.llm.openai_usage import usage_of
 from reactagent_tui.core.llm.sse import JSON_EVENT, SseEvent
 from reactagent_tui.core.llm.surrogates import SurrogateJoiner
 from reactagent_tui.core.llm.think_filter import Piece, ThinkFilter
+from reactagent_tui.core.llm.wire_values import as_object, as_objects, parse_document, parse_object
 from reactagent_tui.core.messages import StopReason
 
-log = logging.getLogger(__name__)
-
-_decode = json.JSONDecoder(strict=False).decode  # some servers leave control characters unescaped
 _REASONS: Mapping[str, StopReason] = {
     "stop": "stop",
     "end": "stop",
@@ -51,7 +48,6 @@ _REASONS: Mapping[str, StopReason] = {
 }
 _FAILED = frozenset({"error", "insufficient_system_resource", "network_error"})
 _CALL_KEYS = frozenset({"index", "id", "type", "function"})
-_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(slots=True)
@@ -118,11 +114,11 @@ def fold(events: Iterable[SseEvent], state: ChatState, deltas: list[StreamDelta]
         if text.startswith("[DONE]"):
             return True
         if name == "error":
-            raise error_from_object(_parse(text) or text, state.asked)
+            raise error_from_object(parse_object(text) or text, state.asked)
         if name == JSON_EVENT:
             deltas += from_event(_document(text, state.asked), state)
             return True
-        if (data := _parse(text)) is not None:
+        if (data := parse_object(text)) is not None:
             deltas += from_event(data, state)
     return False
 
@@ -134,13 +130,13 @@ def from_event(data: Mapping[str, Any], state: ChatState) -> list[StreamDelta]:
     choice = _first_choice(data.get("choices"))
     if choice is None:
         return _without_choices(data, state)
-    delta = _object(choice.get("delta"))
+    delta = as_object(choice.get("delta"))
     finish = choice.get("finish_reason")
     if not finish and len(delta) == 1 and data.get("usage") is None:
         text = delta.get("content")
         if type(text) is str:
             return state.text(text)  # the hot path: one more piece of text
-    deltas = _message_deltas(delta or _object(choice.get("message")), state)
+    deltas = _message_deltas(delta or as_object(choice.get("message")), state)
     deltas += _progress(data)
     deltas += state.usage(data)
     if finish:
@@ -148,25 +144,9 @@ def from_event(data: Mapping[str, Any], state: ChatState) -> list[StreamDelta]:
     return deltas
 
 
-def _parse(text: str) -> Mapping[str, Any] | None:
-    """The chunk in a data line; None for a ping or for garbage (a cut line shows at the end of the stream)."""
-    try:
-        value: object = _decode(text)
-    except (ValueError, RecursionError):
-        log.debug("not JSON in the stream: %.200s", text)
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
 def _document(text: str, asked: Asked) -> Mapping[str, Any]:
     """A completion that came as one JSON document. Raises StreamCutError or NotAnApiError for anything else."""
-    try:
-        value: object = _decode(text)
-    except (ValueError, RecursionError) as error:
-        raise StreamCutError(f"the answer of {asked.url} is not whole: {text[-80:]!r}", retryable=True) from error
-    if isinstance(value, list):
-        value = next(iter(cast("list[object]", value)), None)
-    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    fields = parse_document(text, asked)
     if not ("choices" in fields or fields.get("error") or fields.get("message") or fields.get("detail")):
         raise NotAnApiError(f"{asked.url} answered with JSON that is no model's reply: {text[:200]}")
     return fields
@@ -191,16 +171,16 @@ def _message_deltas(delta: Mapping[str, Any], state: ChatState) -> list[StreamDe
             deltas += _content_part(part, state)
     if isinstance(refusal := delta.get("refusal"), str) and refusal:
         deltas += state.refusal(refusal)
-    if calls := _objects(delta.get("tool_calls")):
+    if calls := as_objects(delta.get("tool_calls")):
         deltas += [_call(call) for call in calls]
-    elif function := _object(delta.get("function_call")):
+    elif function := as_object(delta.get("function_call")):
         deltas.append(_call({"index": 0, "function": function}))
     return deltas
 
 
 def _reasoning(delta: Mapping[str, Any], state: ChatState) -> list[StreamDelta]:
     """Thinking in whichever field it comes; servers that fill two fill them with the same text."""
-    details = _objects(delta.get(DETAILS_FIELD))
+    details = as_objects(delta.get(DETAILS_FIELD))
     for name in ("reasoning_content", "reasoning"):
         text = delta.get(name)
         if isinstance(text, str) and text:
@@ -215,16 +195,16 @@ def _content_part(part: object, state: ChatState) -> list[StreamDelta]:
     """Content as a list of parts (Mistral): text, or thinking with parts of its own."""
     if isinstance(part, str):
         return state.text(part)
-    fields = _object(part)
+    fields = as_object(part)
     if fields.get("type") == "thinking":
         inner = fields.get("thinking")
-        texts = [inner] if isinstance(inner, str) else [str(piece.get("text") or "") for piece in _objects(inner)]
+        texts = [inner] if isinstance(inner, str) else [str(piece.get("text") or "") for piece in as_objects(inner)]
         return state.thinking("".join(texts), "thinking")
     return state.text(fields["text"]) if isinstance(fields.get("text"), str) else []
 
 
 def _call(call: Mapping[str, Any]) -> StreamToolCall:
-    function = _object(call.get("function"))
+    function = as_object(call.get("function"))
     arguments = function.get("arguments")
     if arguments is None:
         arguments = ""
@@ -246,21 +226,13 @@ def _first_choice(value: object) -> Mapping[str, Any] | None:
     return cast("dict[str, Any]", first) if isinstance(first, dict) else None
 
 
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else _NOTHING
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [item for each in cast("list[object]", value) if (item := _object(each))] if isinstance(value, list) else []
-
-
 def _text_or_none(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
 def _progress(data: Mapping[str, Any]) -> list[StreamDelta]:
     """llama.cpp tells how far it has read the prompt."""
-    fields = _object(data.get("prompt_progress"))
+    fields = as_object(data.get("prompt_progress"))
     if not fields:
         return []
     total, done = fields.get("total"), fields.get("processed")

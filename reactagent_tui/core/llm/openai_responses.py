@@ -6,25 +6,21 @@ from a refusal what this model, account or server does not take.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from reactagent_tui.core.errors import BadRequestError, NotFoundError, ProviderError
-from reactagent_tui.core.llm.api_errors import Asked
-from reactagent_tui.core.llm.base import Endpoint, ModelInfo, ModelRequest, StreamDelta, WireRecord
-from reactagent_tui.core.llm.exchange import Exchange
+from reactagent_tui.core.llm.base import Endpoint, ModelInfo, ModelRequest, StreamDelta
 from reactagent_tui.core.llm.http import HttpPool
-from reactagent_tui.core.llm.openai_chat import basic_login, chat_urls, clean_key
-from reactagent_tui.core.llm.openai_payload import read_images
+from reactagent_tui.core.llm.openai_chat import chat_urls
 from reactagent_tui.core.llm.responses_events import ResponsesState, fold, from_event
 from reactagent_tui.core.llm.responses_payload import REASONING, SUMMARY, to_payload
+from reactagent_tui.core.llm.wire_provider import WireProvider
 from reactagent_tui.core.llm.wire_reply import WireReply, is_elsewhere
-from reactagent_tui.core.messages import AssistantMessage, Message, ThinkingPart, UserMessage
+from reactagent_tui.core.messages import AssistantMessage, Message, ThinkingPart
 
 __all__ = ["ResponsesProvider", "ResponsesState", "from_event", "responses_urls", "to_payload"]
 
@@ -47,40 +43,28 @@ _OPTIONAL: tuple[tuple[str, re.Pattern[str]], ...] = (
 """What is left out once a 400 or 422 has named it."""
 
 
-class ResponsesProvider:
+class ResponsesProvider(WireProvider):
     """A model behind the OpenAI Responses API."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, http: HttpPool) -> None:
-        self.info = info
-        self._key = clean_key(endpoint.api_key)
-        self._endpoint = endpoint
-        self._http = http
-        self._login = basic_login(endpoint.api_base)
+        super().__init__(info, endpoint, http)
         self._urls = responses_urls(endpoint.api_base)
         self._refused: frozenset[str] = frozenset()
         """Reasoning that the server could not read: another key, another organisation, another server."""
-        self._last: Exchange | None = None
-
-    @property
-    def last_exchange(self) -> WireRecord | None:
-        """The newest exchange, for the debug views."""
-        return None if self._last is None else self._last.record
-
-    async def aclose(self) -> None:
-        """Nothing of its own to release: the connections belong to the pool."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         """The reply, piece by piece. Raises only ProviderErrors.
 
         Close it (`contextlib.aclosing`) when you stop early: closing and cancelling drop the connection at once.
         """
-        images = await asyncio.to_thread(read_images, request, self.info) if _has_attachments(request) else {}
+        images = await self._images(request)
         addresses = list(self._urls)
         tried: list[str] = []
         while True:
-            asked = Asked(addresses[0], request.model, self._endpoint.key_variable, self._secrets, tuple(tried))
+            asked = self._asked(addresses[0], request, tried)
             payload = to_payload(_without(request, self._refused), self.info, images)
-            reply = WireReply(self._begin(asked, payload), ResponsesState(asked), fold)
+            exchange = self._exchange(asked, payload, self._headers(self._bearer()))
+            reply = WireReply(exchange, ResponsesState(asked), fold)
             try:
                 while not reply.is_over:
                     for delta in await reply.read():
@@ -99,26 +83,6 @@ class ResponsesProvider:
             tried.append(addresses.pop(0))
             if not addresses:
                 raise _with_advice(reply.failure)
-
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return (self._key,) if self._key else ()
-
-    def _begin(self, asked: Asked, payload: Mapping[str, Any]) -> Exchange:
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        elif self._login:
-            headers["Authorization"] = self._login
-        self._last = Exchange(
-            self._http,
-            self._endpoint,
-            asked,
-            headers={**headers, **self._endpoint.headers},
-            payload=payload,
-            patient=self.info.local,
-        )
-        return self._last
 
     def _adapt(self, error: ProviderError, request: ModelRequest) -> bool:
         """Learn from a refusal. True: the same request is worth sending once more, in another form."""
@@ -158,10 +122,6 @@ def _without_path(api_base: str) -> str:
     """The address without the name of the call, when it is the whole address."""
     base, mark, query = api_base.partition("?")
     return base.rstrip("/").removesuffix(_PATH) + mark + query
-
-
-def _has_attachments(request: ModelRequest) -> bool:
-    return any(isinstance(message, UserMessage) and message.attachments for message in request.messages)
 
 
 def _reasoning_of(messages: tuple[Message, ...]) -> frozenset[str]:
