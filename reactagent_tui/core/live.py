@@ -217,13 +217,7 @@ class LiveSession:
         self.counter = WindowCounter()
         info = provider.info
         self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
-        self._emit(
-            ModelChanged,
-            provider=info.provider,
-            model=info.name,
-            context_size=info.context_size,
-            context_assumed=info.context_assumed,
-        )
+        self._tell_model()
 
     def set_title(self, title: str) -> None:
         title = " ".join(title.split())[:200]
@@ -244,13 +238,7 @@ class LiveSession:
             context_used=self.counter.fixed(self.system(self), self.toolkit.specs())
             + sum(self.counter.message(message) for message in self.file.messages),
         )
-        self._emit(
-            ModelChanged,
-            provider=info.provider,
-            model=info.name,
-            context_size=info.context_size,
-            context_assumed=info.context_assumed,
-        )
+        self._tell_model()
         self._queue_changed()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
@@ -278,17 +266,8 @@ class LiveSession:
         self.file.append("event", {"name": "run_ended", "reason": "INTERRUPTED", "abandoned": True})
         steps = controller.step if controller is not None else 0
         result = RunResult("INTERRUPTED", "", totals.turn_usage, totals.turn_cost, steps, 0.0, error="abandoned")
-        self._emit(
-            RunEnded,
-            run_id=controller.setup.run_id if controller is not None else "",
-            reason=result.reason,
-            answer=result.answer,
-            usage=result.usage,
-            cost=result.cost,
-            steps=result.steps,
-            seconds=result.seconds,
-            error=result.error,
-        )
+        run_id = controller.setup.run_id if controller is not None else ""
+        self._emit(RunEnded, run_id=run_id, **result.event_values())
         self._tell_waiters(result)
 
     async def close(self) -> None:
@@ -385,6 +364,16 @@ class LiveSession:
 
     def _queued_as_message(self, item: QueuedMessage) -> UserMessage:
         return self._queued_messages.pop(item.id, UserMessage(item.text))
+
+    def _tell_model(self) -> None:
+        info = self.provider.info
+        self._emit(
+            ModelChanged,
+            provider=info.provider,
+            model=info.name,
+            context_size=info.context_size,
+            context_assumed=info.context_assumed,
+        )
 
     def _queue_changed(self) -> None:
         self._emit(QueueChanged, items=tuple(self._queue))

@@ -32,7 +32,6 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ModelRequest, ToolSpec
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from reactagent_tui.core.money import NOTHING_USED
 from reactagent_tui.core.react import observation
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
@@ -393,19 +392,7 @@ class ReActController:
             "event", {"name": "run_ended", "run": self.setup.run_id, "reason": end.reason, "steps": self.step}
         )
         self.setup.history.sync()
-        self._emit(
-            RunEnded,
-            reason=result.reason,
-            answer=result.answer,
-            usage=result.usage or NOTHING_USED,
-            cost=result.cost,
-            steps=result.steps,
-            seconds=result.seconds,
-            error=result.error,
-            stop=result.stop,
-            files_created=result.files_created,
-            files_changed=result.files_changed,
-        )
+        self._emit(RunEnded, **result.event_values())
 
     def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
         self._emit_kind(kind, values)

@@ -228,7 +228,14 @@ class Executor:
     async def _allowed(self, slot: _Slot, tool: Tool, ctx: ToolContext) -> bool:
         access = tool.access(slot.args, ctx)
         reads_only = slot.effect is not Effect.WRITES
-        match self.permissions.decide(access, reads_only=reads_only):
+        decision = self.permissions.decide(access, reads_only=reads_only)
+        if isinstance(decision, Ask):
+            async with self._asking:
+                # an answer given meanwhile (allow for the session) may have settled this one too
+                decision = self.permissions.decide(access, reads_only=reads_only)
+                if isinstance(decision, Ask) and not await self._ask_user(slot, tool, ctx, access, decision):
+                    return False
+        match decision:
             case Allow():
                 return True
             case Deny(text=text):
@@ -236,21 +243,8 @@ class Executor:
                 self._finish(slot, ToolOutcome(text, is_error=True, summary="not allowed"), "denied")
                 return False
             case Ask():
-                async with self._asking:
-                    # an answer given meanwhile (allow for the session) may have settled this one too
-                    match self.permissions.decide(access, reads_only=reads_only):
-                        case Allow():
-                            return True
-                        case Deny(text=text):
-                            self.denied.append(slot.call)
-                            self._finish(slot, ToolOutcome(text, is_error=True, summary="not allowed"), "denied")
-                            return False
-                        case Ask() as asked:
-                            allowed = await self._ask_user(slot, tool, ctx, access, asked)
-                if allowed and tool.access(slot.args, ctx) != access:
-                    # while the user thought, a link on the way was changed: what was allowed is another file now
-                    return await self._allowed(slot, tool, ctx)
-                return allowed
+                # while the user thought, a link on the way may have been changed: then another file was allowed
+                return tool.access(slot.args, ctx) == access or await self._allowed(slot, tool, ctx)
 
     async def _ask_user(self, slot: _Slot, tool: Tool, ctx: ToolContext, access: Access, asked: Ask) -> bool:
         self._event(slot, ToolStarted, call=slot.call, waiting=True)

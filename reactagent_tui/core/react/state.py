@@ -112,3 +112,18 @@ class RunResult:
     denied: tuple[ToolCall, ...] = ()
     files_created: tuple[str, ...] = ()
     files_changed: tuple[str, ...] = ()
+
+    def event_values(self) -> dict[str, Any]:
+        """The fields that a `RunEnded` takes over."""
+        return {
+            "reason": self.reason,
+            "answer": self.answer,
+            "usage": self.usage,
+            "cost": self.cost,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "error": self.error,
+            "stop": self.stop,
+            "files_created": self.files_created,
+            "files_changed": self.files_changed,
+        }
