@@ -28,6 +28,9 @@ examples:
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
 exit codes of -p: 0 answer, 1 error, 2 usage or config, 3 limit, 4 refused, 130 interrupted, 143 ended"""
 
+COMMANDS: dict[str, str] = {}
+"""First words that are commands of their own, each with the module whose `main(argv) -> int` does it."""
+
 PIPE_PATIENCE = 3.0
 """Seconds for the first byte of a pipe beside a prompt: `git diff | reactagent -p review` starts both at once."""
 
@@ -88,6 +91,11 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point of `reactagent`."""
     gc.disable()  # nothing to collect before the first paint; the front end turns it on again
     argv = sys.argv[1:] if argv is None else argv
+    if argv and argv[0] in COMMANDS:
+        gc.enable()
+        from importlib import import_module
+
+        return import_module(COMMANDS[argv[0]]).main(argv[1:])
     args = _plain_arguments(argv) or _parser().parse_args(argv)
     if args.cwd:
         workdir = os.path.abspath(os.path.expanduser(args.cwd))
