@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from reactagent_tui.core.display import DisplayBlock
 from reactagent_tui.core.messages import AssistantMessage, ResultStatus, ToolCall, UserMessage
-from reactagent_tui.core.money import CostTotals, Money
+from reactagent_tui.core.money import NOTHING_SPENT, CostTotals, Money
 from reactagent_tui.core.usage import Usage
 
 EndReason = Literal[
@@ -180,6 +180,15 @@ class BudgetReached(EventBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetChanged(EventBase):
+    """The spending limit to show: the one that is used up most. `limit` None: there is none."""
+
+    scope: Literal["turn", "session", "day"] = "session"
+    limit: Decimal | None = None
+    spent: Money = NOTHING_SPENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled(EventBase):
     """The call failed and is tried again in `delay` seconds."""
 
@@ -188,6 +197,8 @@ class RetryScheduled(EventBase):
     delay: float
     reason: str
     status: int | None = None
+    fallback: str | None = None
+    """The model that can be taken at once instead of waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,6 +331,7 @@ AgentEvent: TypeAlias = (
     | QuestionClosed
     | UsageUpdated
     | BudgetReached
+    | BudgetChanged
     | RetryScheduled
     | WaitProgress
     | CompactionDone

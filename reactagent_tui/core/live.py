@@ -10,13 +10,16 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from reactagent_tui.core.cost.budget import Budget, Scope, as_record
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import (
     AgentEvent,
+    BudgetChanged,
     ModeChanged,
     ModelChanged,
     Notice,
@@ -28,6 +31,7 @@ from reactagent_tui.core.events import (
     TitleChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.message_queue import MessageQueue, QueueKind
 from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
@@ -37,9 +41,10 @@ from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
+from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
-from reactagent_tui.core.run_ports import CurrentProvider, RunGuard
+from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
@@ -49,7 +54,6 @@ from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
-QueueKind = Literal["steer", "follow_up"]
 
 
 @dataclass
@@ -65,6 +69,11 @@ class LiveSession:
     ledger: Ledger
     system: Callable[[LiveSession], str]
     limits: Limits = field(default_factory=Limits)
+    budget: Budget | None = None
+    fallback_models: Sequence[str] = ()
+    make_provider: Callable[[str], ChatProvider] | None = None
+    """A provider by name, for the fallback chain. Raises ConfigError."""
+    two_phase: TwoPhaseThinking = field(default_factory=TwoPhaseThinking)
     loop_window: int = 3
     polling: frozenset[str] = frozenset()
     debug: DebugSteps | None = None
@@ -76,12 +85,14 @@ class LiveSession:
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     last_result: RunResult | None = None
-    _queue: list[QueuedMessage] = field(default_factory=list[QueuedMessage])
     _controller: ReActController | None = None
     _command: UserCommand | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
+
+    def __post_init__(self) -> None:
+        self._queue = MessageQueue(self._queue_changed)
 
     # -- state ------------------------------------------------------------------------------
 
@@ -103,7 +114,7 @@ class LiveSession:
 
     @property
     def queue(self) -> tuple[QueuedMessage, ...]:
-        return tuple(self._queue)
+        return self._queue.items
 
     def totals(self) -> CostTotals:
         return self.ledger.totals()
@@ -113,7 +124,7 @@ class LiveSession:
     def submit(self, message: UserMessage, kind: QueueKind = "steer") -> None:
         """Start a turn, or join the queue of the one that runs. A queue that was held goes first."""
         if self.is_running or self._queue:
-            self._enqueue(message, kind)
+            self._queue.add(message, kind)
             if not self.is_running:
                 self.send_queue()
             return
@@ -156,9 +167,7 @@ class LiveSession:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
         if self.is_running or not self._queue:
             return
-        first = self._queue.pop(0)
-        self._queue_changed()
-        self._start(self._queued_as_message(first))
+        self._start(self._queue.next())
 
     def resume(self) -> None:
         """Go on where a pause or a stop left off."""
@@ -181,6 +190,22 @@ class LiveSession:
         """Interrupt one tool call."""
         return self._controller is not None and self._controller.stop_call(call_id)
 
+    def take_fallback(self) -> bool:
+        """Go on with the next model of the chain instead of waiting for this one; False: nothing waits."""
+        return self._controller is not None and self._controller.take_fallback()
+
+    def set_budget(self, scope: Scope, limit: Decimal | None) -> None:
+        """What may be spent before the program asks; kept with the session. None: no such limit."""
+        if self.budget is not None:
+            self.budget.set(scope, limit)
+            self.budget_changed()
+
+    def budget_changed(self) -> None:
+        """Keep the limits and show the one that is used up most."""
+        assert self.budget is not None
+        self.file.append("event", {"name": "budget", "limits": as_record(self.budget.limits)})
+        self._tell_budget()
+
     def allow_repeats(self, times: int) -> None:
         """Let the same step pass `times` times more."""
         if self._controller is not None:
@@ -188,20 +213,15 @@ class LiveSession:
 
     def take_back(self, message_id: str | None = None) -> UserMessage | None:
         """Remove a queued message (the newest when no id is given) and hand it back, whole."""
-        for index in range(len(self._queue) - 1, -1, -1):
-            if message_id in (None, self._queue[index].id):
-                taken = self._queue.pop(index)
-                self._queue_changed()
-                return self._queued_as_message(taken)
-        return None
+        return self._queue.take_back(message_id)
 
     def hold(self, message: UserMessage, kind: QueueKind) -> None:
         """Put a message into the queue and leave it there until the user sends on."""
-        self._enqueue(message, kind)
+        self._queue.add(message, kind)
 
     def queued_messages(self) -> tuple[tuple[UserMessage, QueueKind], ...]:
         """What waits, whole; for the watchdog, whose session is another one."""
-        return tuple((self._queued_messages.get(i.id, UserMessage(i.text)), i.kind) for i in tuple(self._queue))
+        return self._queue.whole()
 
     # -- settings ---------------------------------------------------------------------------
 
@@ -239,6 +259,7 @@ class LiveSession:
             + sum(self.counter.message(message) for message in self.file.messages),
         )
         self._tell_model()
+        self._tell_budget()
         self._queue_changed()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
@@ -286,9 +307,12 @@ class LiveSession:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
         guard = self._guard = RunGuard(self.file, self.reporter)
-        if self.limits.usd is not None and not self.ledger.can_price(self.provider.info):
+        capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
+        if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
         turn = self.ledger.begin_turn()
+        if self.budget is not None:
+            self.budget.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn
         setup = RunSetup(
@@ -305,9 +329,12 @@ class LiveSession:
             session_id=self.id,
             run_id=secrets.token_hex(6),
             limits=self.limits,
+            budget=self.budget,
+            fallbacks=self._fallbacks(),
+            two_phase=self.two_phase,
             loop_window=self.loop_window,
             polling=self.polling,
-            steer=self._take_steered,
+            steer=self._queue.take_steered,
             debug=self.debug,
         )
         controller = self._controller = ReActController(setup)
@@ -348,23 +375,6 @@ class LiveSession:
             env=self.tool_env,
         )
 
-    def _take_steered(self) -> Sequence[UserMessage]:
-        steered = [item for item in self._queue if item.kind == "steer"]
-        if not steered:
-            return ()
-        self._queue = [item for item in self._queue if item.kind != "steer"]
-        self._queue_changed()
-        return [replace(self._queued_as_message(item), origin="steer") for item in steered]
-
-    def _enqueue(self, message: UserMessage, kind: QueueKind) -> None:
-        item = QueuedMessage(secrets.token_hex(4), message.shown or message.text, kind)
-        self._queued_messages[item.id] = message
-        self._queue.append(item)
-        self._queue_changed()
-
-    def _queued_as_message(self, item: QueuedMessage) -> UserMessage:
-        return self._queued_messages.pop(item.id, UserMessage(item.text))
-
     def _tell_model(self) -> None:
         info = self.provider.info
         self._emit(
@@ -375,8 +385,20 @@ class LiveSession:
             context_assumed=info.context_assumed,
         )
 
+    def _tell_budget(self) -> None:
+        tightest = None if self.budget is None else self.budget.tightest()
+        if tightest is None:
+            self._emit(BudgetChanged)
+        else:
+            self._emit(BudgetChanged, scope=tightest.scope, limit=tightest.limit, spent=tightest.spent)
+
+    def _fallbacks(self) -> FallbackChain | None:
+        if not self.fallback_models or self.make_provider is None:
+            return None
+        return FallbackChain(self.fallback_models, self.make_provider, self.set_provider)
+
     def _queue_changed(self) -> None:
-        self._emit(QueueChanged, items=tuple(self._queue))
+        self._emit(QueueChanged, items=self._queue.items)
 
     def _close_open_calls(self) -> None:
         """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
@@ -399,5 +421,3 @@ class LiveSession:
 
     def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
         self.reporter.emit(kind(session_id=self.id, **values))
-
-    _queued_messages: dict[str, UserMessage] = field(default_factory=dict[str, UserMessage])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from reactagent_tui.core.usage import Usage
+
+UNKNOWN = "—"
+_SYMBOLS = {"USD": "$", "EUR": "€", "CNY": "¥", "GBP": "£", "JPY": "¥"}
 
 CostState = Literal["reported", "estimated", "unknown", "free"]
 """reported and estimated speak of the token counts; unknown: no price is known; free: demo or local."""
@@ -39,3 +43,38 @@ class CostTotals:
     session_other: tuple[Money, ...] = ()
     tokens_estimated: bool = False
     """Some of the session's tokens are our own count: a call that runs, or one that was never reported."""
+
+
+def format_amount(amount: Decimal, currency: str = "USD") -> str:
+    """Two decimals from 1, three below, four below a cent; `$0` for nothing."""
+    symbol = _SYMBOLS.get(currency, f"{currency} ")
+    size = abs(amount)
+    if not size:
+        return f"{symbol}0"
+    sign = "-" if amount < 0 else ""
+    places = 2 if size >= Decimal("0.9995") else 3 if size >= Decimal("0.00995") else 4
+    if size < Decimal("0.00005"):
+        return f"{sign}<{symbol}0.0001"
+    return f"{sign}{symbol}{size:,.{places}f}"
+
+
+def format_money(money: Money) -> str:
+    """`$0.184`, `~$0.031` when estimated, `—` when no price is known, `≥$0.12` when one of several is not."""
+    if money.amount is None or (money.state == "unknown" and not money.amount):
+        return UNKNOWN
+    text = format_amount(money.amount, money.currency)
+    if money.state == "unknown":
+        return f"≥{text}"
+    return f"~{text}" if money.state == "estimated" and money.amount else text
+
+
+def budget_line(t: Callable[..., str], event: Any) -> str:
+    """What a BudgetReached says: nearly used up, or reached."""
+    share = int(event.share * 100)
+    return t(
+        "budget.near" if share < 100 else "budget.reached",
+        share=share,
+        scope=t(f"budget.scope_{event.scope}"),
+        spent=format_money(event.spent),
+        limit=format_amount(event.limit, event.spent.currency),
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from reactagent_tui.core.display import DisplayBlock
 
@@ -44,7 +44,10 @@ class ChoiceQuestion:
 
     key: str
     options: tuple[str, ...]
+    """Locale keys, or a model's own words beside `text`."""
     text: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """For the texts of `key` and of the options."""
 
 
 Question: TypeAlias = ApprovalQuestion | ChoiceQuestion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from reactagent_tui.core.reporter import Answer, Question, Reporter
 
 if TYPE_CHECKING:
     from reactagent_tui.core.events import AgentEvent
-    from reactagent_tui.core.llm.base import ChatProvider
+    from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
     from reactagent_tui.core.messages import Message
     from reactagent_tui.core.sessions.store import SessionFile
 
@@ -51,6 +51,29 @@ class RunGuard:
         if not self.open:
             return Answer("deny")
         return await self.reporter.ask(question)
+
+
+class FallbackChain:
+    """The user's chain of models, for one run."""
+
+    def __init__(
+        self, names: Sequence[str], provider: Callable[[str], ChatProvider], use: Callable[[ChatProvider], None]
+    ) -> None:
+        """`provider` makes one by name (raises ConfigError), `use` switches the session to it."""
+        self._left = list(names)
+        self._provider = provider
+        self._use = use
+
+    def following(self, failed: ModelInfo) -> str | None:
+        """The next model that was not used yet; the one that failed is passed over."""
+        same = {failed.name, f"{failed.provider}/{failed.name}"}
+        self._left = [name for name in self._left if name not in same]
+        return next(iter(self._left), None)
+
+    def use(self, name: str) -> None:
+        """Go on with this one."""
+        self._left.remove(name)
+        self._use(self._provider(name))
 
 
 class CurrentProvider:

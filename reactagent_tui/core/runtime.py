@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
+from reactagent_tui.core.cost.budget import Budget, Scope, from_record
 from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
 from reactagent_tui.core.cost.pricing import PriceBook
 from reactagent_tui.core.errors import ConfigError
@@ -27,6 +28,7 @@ from reactagent_tui.core.prompt.composer import PromptParts, compose, join
 from reactagent_tui.core.prompt.project import instruction_files
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
@@ -167,6 +169,7 @@ class Runtime:
         roots = Workspace.at(
             workdir, tuple(Path(d).expanduser() for d in config.permissions.additional_directories)
         ).roots
+        ledger = self._ledger(file)
         session = LiveSession(
             file=file,
             workdir=workdir,
@@ -181,14 +184,17 @@ class Runtime:
                 deny=config.permissions.deny,
                 readable=(file.folder, *(source.path for source in self._skill_sources(workdir))),
             ),
-            ledger=self._ledger(file),
+            ledger=ledger,
             system=self._system,
             limits=Limits(
                 max_steps=config.limits.max_steps,
                 seconds=config.limits.timeout,
                 tokens=config.limits.max_tokens,
-                usd=None if config.limits.max_usd is None else Decimal(config.limits.max_usd),
             ),
+            budget=self._budget(file, ledger),
+            fallback_models=config.fallback_models,
+            make_provider=self.provider,
+            two_phase=TwoPhaseThinking(config.two_phase),
             loop_window=config.limits.loop_window,
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
@@ -278,6 +284,17 @@ class Runtime:
         ledger = Ledger(file.id, PriceBook.from_config(self.loaded.config), on_row=keep)
         ledger.restore(_rows_of(file))
         return ledger
+
+    def _budget(self, file: SessionFile, ledger: Ledger) -> Budget:
+        """What the configuration allows, and over it what the user said in this session."""
+        settings = self.loaded.config.budget
+        turn = settings.turn or self.loaded.config.limits.max_usd
+        given: dict[Scope, Decimal | None] = {"turn": turn, "session": settings.session, "day": settings.day}
+        limits: dict[Scope, Decimal] = {scope: limit for scope, limit in given.items() if limit is not None}
+        said = [event for event in file.events if event.get("name") == "budget"]
+        if said:
+            limits = from_record(said[-1].get("limits", {}))
+        return Budget(ledger.totals, limits)
 
     def _system(self, session: LiveSession) -> str:
         key = session.id

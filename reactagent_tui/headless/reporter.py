@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from reactagent_tui.core.display import clean
 from reactagent_tui.core.events import (
     AgentEvent,
+    BudgetReached,
     MessageFinished,
     Notice,
     RetryScheduled,
@@ -24,6 +25,7 @@ from reactagent_tui.core.events import (
     UserMessageAdded,
 )
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, UserMessage
+from reactagent_tui.core.money import budget_line
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion, Question
 
 Translate = Callable[..., str]
@@ -55,6 +57,8 @@ class HeadlessReporter:
             case RetryScheduled(delay=delay, reason=reason, attempt=attempt, attempts=attempts):
                 line = self.t("retry.line", seconds=f"{delay:.0f}", reason=reason, n=attempt, of=attempts)
                 self.say(line, always=True)
+            case BudgetReached():
+                self.say(budget_line(self.t, event), always=True)
             case Notice(key=key, params=params, level=level):
                 if level != "info" or not self.quiet:
                     self.say(self.t(key, **params), always=level == "error")

@@ -161,6 +161,10 @@ class Bridge:
             self._stop_asked = time.monotonic()
         self._with_session(lambda session: session.interrupt() if level == "now" else session.pause())
 
+    def take_fallback(self) -> None:
+        """Go on with the next model instead of waiting for the one that failed."""
+        self._with_session(lambda session: session.take_fallback())
+
     def stop_call(self, call_id: str) -> None:
         """Interrupt one tool call."""
         self._with_session(lambda session: session.stop_call(call_id))

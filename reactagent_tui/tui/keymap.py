@@ -114,6 +114,7 @@ _SCREEN: _Rows = {
     "mode*": "shift+tab",
     "new_session*": "ctrl+n",
     "ledger*": "f4",
+    "fallback*": "f6",
     "search*": "ctrl+f",
     "verbosity*": "ctrl+o",
     "editor*": "ctrl+g",

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.messages import ToolCall
-from reactagent_tui.core.money import Money
+from reactagent_tui.core.money import format_amount, format_money
 
-UNKNOWN = "—"
+__all__ = [
+    "format_amount",
+    "format_money",
+    "format_seconds",
+    "format_size",
+    "format_tokens",
+    "key_argument",
+    "short_path",
+    "verb",
+]
 
 _VERBS = {
     "run_shell_command": "shell",
@@ -48,7 +56,6 @@ _KEY_ARGUMENTS = (
     "text",
 )
 _LONGEST_ARGUMENT = 400
-_SYMBOLS = {"USD": "$", "EUR": "€", "CNY": "¥", "GBP": "£", "JPY": "¥"}
 
 
 def verb(name: str) -> str:
@@ -116,29 +123,6 @@ def format_size(count: int) -> str:
     if count < 999_950:
         return f"{count / 1000:.1f} kB"
     return f"{count / 1_000_000:.1f} MB"
-
-
-def format_amount(amount: Decimal, currency: str = "USD") -> str:
-    """Two decimals from 1, three below, four below a cent; `$0` for nothing."""
-    symbol = _SYMBOLS.get(currency, f"{currency} ")
-    size = abs(amount)
-    if not size:
-        return f"{symbol}0"
-    sign = "-" if amount < 0 else ""
-    places = 2 if size >= Decimal("0.9995") else 3 if size >= Decimal("0.00995") else 4
-    if size < Decimal("0.00005"):
-        return f"{sign}<{symbol}0.0001"
-    return f"{sign}{symbol}{size:,.{places}f}"
-
-
-def format_money(money: Money) -> str:
-    """`$0.184`, `~$0.031` when estimated, `—` when no price is known, `≥$0.12` when one of several is not."""
-    if money.amount is None or (money.state == "unknown" and not money.amount):
-        return UNKNOWN
-    text = format_amount(money.amount, money.currency)
-    if money.state == "unknown":
-        return f"≥{text}"
-    return f"~{text}" if money.state == "estimated" and money.amount else text
 
 
 def short_path(path: Path) -> str:

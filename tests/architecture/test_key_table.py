@@ -85,6 +85,7 @@ BYTES = {
     "alt+shift+z": "\x1bZ",
     "f1": "\x1bOP",
     "f4": "\x1bOS",
+    "f6": "\x1b[17~",
     "pageup": "\x1b[5~",
 }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
 from reactagent_tui.core.commands.registry import Translate
+from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
@@ -23,6 +25,7 @@ class SessionLike(Protocol):
     workdir: Path
     provider: ChatProvider
     ledger: Ledger
+    budget: Budget | None
 
     @property
     def mode(self) -> Mode: ...
@@ -30,6 +33,8 @@ class SessionLike(Protocol):
     def set_provider(self, provider: ChatProvider) -> None: ...
     def set_title(self, title: str) -> None: ...
     def allow_repeats(self, times: int) -> None: ...
+    def set_budget(self, scope: Scope, limit: Decimal | None) -> None: ...
+    def take_fallback(self) -> bool: ...
 
 
 class RuntimeLike(Protocol):
@@ -109,6 +114,16 @@ class SessionHost:
 
     def allow_repeats(self, times: int) -> None:
         self.session.allow_repeats(times)
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.session.budget
+
+    def set_budget(self, scope: Scope, limit: Decimal | None) -> None:
+        self.session.set_budget(scope, limit)
+
+    def take_fallback(self) -> bool:
+        return self.session.take_fallback()
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()

@@ -115,6 +115,14 @@ class Limits(Section):
     """Equal steps in a row that count as a loop."""
 
 
+class BudgetSettings(Section):
+    """What may be spent before the program asks, in the currency of the model's prices."""
+
+    turn: Annotated[Decimal, Field(gt=0)] | None = None
+    session: Annotated[Decimal, Field(gt=0)] | None = None
+    day: Annotated[Decimal, Field(gt=0)] | None = None
+
+
 class ToolSettings(Section):
     """Defaults of the built-in tools."""
 
@@ -166,12 +174,23 @@ class Config(Section):
     models: dict[str, ModelEntry] = Field(default_factory=dict)
     permissions: PermissionSettings = PermissionSettings()
     limits: Limits = Limits()
+    budget: BudgetSettings = BudgetSettings()
+    fallback_models: tuple[str, ...] = ()
+    """Models to go on with when one fails, in this order."""
+    two_phase: Literal["off", "first_step", "every_step"] = "off"
+    """Let a model that does not reason by itself think in a call of its own before it acts."""
     pricing: dict[str, PriceEntry] = Field(default_factory=dict)
     """Glob over `model` or `provider/model` to price; the longest match wins."""
     tools: ToolSettings = ToolSettings()
     skills: SkillSettings = SkillSettings()
     ui: UiSettings = UiSettings()
     logging: LogSettings = LogSettings()
+
+    @field_validator("two_phase", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object) -> object:
+        """YAML reads a bare `off` as false."""
+        return "off" if value is False else value
 
     @field_validator("providers", "models", "pricing", mode="before")
     @classmethod

@@ -140,6 +140,8 @@ class ModelInfo:
     protocol: Literal["auto", "native", "text", "json"] = "auto"
     local: bool = False
     """Runs on this machine, or is the demo: costs nothing."""
+    thinks: bool = False
+    """Known to reason by itself before it answers."""
     rules: WireRules = WireRules()
     price_provider: str | None = None
     """Provider id in the price data."""

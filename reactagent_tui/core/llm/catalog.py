@@ -29,6 +29,22 @@ class Facts:
     unsupported: tuple[str, ...] = ()
 
 
+_THINKERS = (
+    "o[134]*",
+    "gpt-5*",
+    "*reasoner*",
+    "*thinking*",
+    "*-r1*",
+    "qwq*",
+    "gemini-2.5-pro*",
+    "gemini-[3-9]*",
+    "kimi-k3*",
+    "glm-4.[5-9]*",
+    "glm-[5-9]*",
+    "magistral*",
+    "gpt-oss*",
+)
+"""Models that reason by themselves, by name."""
 _FACTS: tuple[tuple[str, Facts], ...] = (
     ("gpt-5*-chat*", Facts(128_000, 16_384, unsupported=("include", "reasoning"))),
     ("gpt-5*", Facts(None, 128_000, unsupported=("temperature", "top_p", "stop"))),
@@ -99,6 +115,12 @@ def facts_of(model: str) -> Facts:
     """What is known of a model, by its name without the prefix of a reseller."""
     name = model.lower().rpartition("/")[2]
     return next((facts for glob, facts in _FACTS if fnmatchcase(name, glob)), Facts())
+
+
+def thinks(model: str) -> bool:
+    """Is this model known to reason by itself?"""
+    name = model.lower().rpartition("/")[2]
+    return any(fnmatchcase(name, glob) for glob in _THINKERS) and not fnmatchcase(name, "gpt-5*-chat*")
 
 
 def rules_for(preset: Preset, model: str) -> WireRules:

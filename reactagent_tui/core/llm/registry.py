@@ -14,6 +14,7 @@ from reactagent_tui.core.llm.catalog import (
     facts_of,
     rules_for,
     thinking_body,
+    thinks,
 )
 from reactagent_tui.core.llm.places import Place, env_key, on_this_machine, place_of_entry, place_of_name
 from reactagent_tui.core.llm.presets import APIS, DEMO, GEMINI, PRESETS
@@ -138,6 +139,7 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
         max_output=(entry.max_output if entry else None) or facts.max_output,
         protocol=(entry.protocol if entry else None) or loaded.config.protocol,
         local=place.local or place.api == DEMO,
+        thinks=bool(entry.thinking) if entry and entry.thinking is not None else thinks(model),
         rules=rules_for(place.preset, model),
         price_provider=None if place.local else place.preset.price_provider,
         extra={**place.extra, **_thinking(loaded, place, model, entry), **(entry.extra if entry else {})},

@@ -13,32 +13,29 @@ import logging
 import secrets
 import time
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Literal
 
-from reactagent_tui.core.cost.ledger import Cause
-from reactagent_tui.core.errors import ProviderError, StreamCutError
+from reactagent_tui.core.errors import ProviderError
 from reactagent_tui.core.events import (
     AgentEvent,
     EndReason,
     MessageFinished,
     Notice,
-    RetryScheduled,
     RunEnded,
     RunStarted,
     StepFinished,
-    StepStarted,
     StopReport,
     UserMessageAdded,
 )
 from reactagent_tui.core.llm.base import ModelRequest, ToolSpec
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from reactagent_tui.core.react import observation
+from reactagent_tui.core.react import observation, two_phase
+from reactagent_tui.core.react.attempts import Attempts
+from reactagent_tui.core.react.budget_gate import SUMMARISE, BudgetGate
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
 from reactagent_tui.core.react.protocol import Reading
-from reactagent_tui.core.react.protocols import Change, Dialect
-from reactagent_tui.core.react.reply import ReplyStream
-from reactagent_tui.core.react.retries import RETRIES, retry_delay
+from reactagent_tui.core.react.protocols import Dialect
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.sessions.window import select
 
@@ -73,10 +70,12 @@ class ReActController:
         self._interrupted = False
         self._timed_out: _End | None = None
         self._pause = False
-        self._reply: ReplyStream | None = None
         self._cuts = 0
+        self._thought = ""
+        """What the first phase of this step said."""
         self._empty = False
-        self._model_call: str | None = None
+        self.attempts = Attempts(setup, self.dialect, self._emit_kind)
+        self.budget_gate = BudgetGate(setup.budget, setup.reporter.ask, self._emit_kind)
         self.executor = Executor(
             toolkit=setup.toolkit,
             permissions=setup.permissions,
@@ -160,6 +159,10 @@ class ReActController:
         """Stop after the running step."""
         self._pause = True
 
+    def take_fallback(self) -> bool:
+        """Go on with the next model of the chain instead of waiting; False: nothing waits."""
+        return self.attempts.take_fallback()
+
     def stop_call(self, call_id: str) -> bool:
         """Interrupt one tool call; the run goes on."""
         return self.executor.stop_call(call_id)
@@ -168,7 +171,7 @@ class ReActController:
 
     async def _loop(self) -> None:
         while True:
-            self._check_limits()
+            await self._check_limits()
             self._take_steered()
             self.step += 1
             self.executor.forget()
@@ -186,13 +189,9 @@ class ReActController:
             self._notice(reading.notice, level="warn")
         if again is None:
             return False
-        self._changed(again.change)
+        self.attempts.changed(again.change)
         self._append(UserMessage(again.text, origin="nudge"))
         return True
-
-    def _changed(self, change: Change) -> None:
-        if change.notice is not None:
-            self._notice(change.notice, level="info", **change.params)
 
     async def _act(self, message: AssistantMessage) -> None:
         """Do what the reply asks for, or end the run with its answer."""
@@ -247,56 +246,34 @@ class ReActController:
 
     # -- the model call ---------------------------------------------------------------------
 
-    async def _think(self) -> Reading:
-        """One reply of the model, with retries while nothing was shown."""
+    async def _think(self, *, tool_choice: Literal["auto", "none"] = "auto") -> Reading:
+        """One reply of the model, with its thought before it where the model is made to reason first."""
         tools = tuple(self.setup.toolkit.specs())
-        request = self._request(tools)
-        cause: Cause = "step"
-        attempt = 0
-        while True:
-            attempt += 1
-            reader = self.dialect.reader(tools)
-            stream = ReplyStream(self.setup, self._emit_kind, request, reader, step=self.step, cause=cause)
-            self._model_call = stream.call_id
-            self._reply = stream
-            self._emit(StepStarted)
-            if self.setup.debug is not None:
-                self.setup.debug.request(step=self.step, request=request)
-            try:
-                reading = await stream.read()
-            except ProviderError as error:
-                if self.setup.debug is not None:
-                    self.setup.debug.response(step=self.step, message=None, exchange=self.setup.provider.last_exchange)
-                change = None if stream.shown else self.dialect.refused(error, self.setup.provider.info)
-                if change is not None:
-                    self._reply = None
-                    self._changed(change)
-                    request, cause, attempt = self._request(tools), "retry", attempt - 1
-                    continue
-                delay = retry_delay(error, attempt, shown=stream.shown)
-                if delay is None:
-                    self._keep_partial(stream, "error" if not isinstance(error, StreamCutError) else "cut")
-                    self._reply = None
-                    raise
-                self._reply = None
-                self._emit(
-                    RetryScheduled,
-                    attempt=attempt,
-                    attempts=RETRIES,
-                    delay=delay,
-                    reason=str(error),
-                    status=error.status,
-                )
-                await asyncio.sleep(delay)
-                cause = "retry"
-                continue
-            self._reply = None
-            message = self._with_own_ids(reading.message)
-            self._append(message)
-            self._emit(MessageFinished, message=message)
-            if self.setup.debug is not None:
-                self.setup.debug.response(step=self.step, message=message, exchange=self.setup.provider.last_exchange)
-            return dataclasses.replace(reading, message=message)
+        info = self.setup.provider.info
+        self._thought = ""
+        if self.setup.two_phase.applies(info, self.dialect.kind(info), self.step) and tool_choice == "auto":
+            self._thought = await self._reason(tools)
+        reading = await self.attempts.read(
+            lambda: self._request(tools, self._thought, tool_choice), tools, step=self.step
+        )
+        self.setup.two_phase.note(self.setup.provider.info, reading.message)
+        message = self._with_own_ids(reading.message)
+        self._append(two_phase.merged(self._thought, message))
+        self._thought = ""
+        self._emit(MessageFinished, message=message)
+        return dataclasses.replace(reading, message=message)
+
+    async def _reason(self, tools: tuple[ToolSpec, ...]) -> str:
+        """The first phase of a step: what the model thinks before it acts."""
+        reading = await self.attempts.read(
+            lambda: two_phase.reasoning_request(self._request(tools)),
+            tools,
+            step=self.step,
+            reader=two_phase.ThoughtReader,
+        )
+        self.setup.two_phase.note(self.setup.provider.info, reading.message)
+        self._emit(MessageFinished, message=reading.message)
+        return two_phase.thought_of(reading.message)
 
     def _with_own_ids(self, message: AssistantMessage) -> AssistantMessage:
         """Servers that number calls anew in every reply (`call_0`) would mix up rows, results and stops."""
@@ -312,7 +289,9 @@ class ReActController:
         )
         return dataclasses.replace(message, parts=parts)
 
-    def _request(self, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+    def _request(
+        self, tools: tuple[ToolSpec, ...], thought: str = "", tool_choice: Literal["auto", "none"] = "auto"
+    ) -> ModelRequest:
         setup = self.setup
         info = setup.provider.info
         system = setup.system()
@@ -321,16 +300,33 @@ class ReActController:
         chosen = select(setup.history.messages, budget, setup.counter.message)
         if chosen.dropped_turns:
             self._notice("context.turns_left_out", level="warn", n=chosen.dropped_turns)
-        return self.dialect.request(info, system, chosen.messages, tools)
+        messages = two_phase.with_thought(chosen.messages, thought, self.step) if thought else chosen.messages
+        request = self.dialect.request(info, system, messages, tools)
+        return request if tool_choice == "auto" else dataclasses.replace(request, tool_choice=tool_choice)
 
     # -- small steps ------------------------------------------------------------------------
 
-    def _check_limits(self) -> None:
+    async def _check_limits(self) -> None:
         totals = self.setup.ledger.totals()
         spent = Spent(self.step, time.monotonic() - self._started, totals.turn_usage.total, totals.turn_cost.amount)
         verdict = check_limits(self.setup.limits, spent)
         if isinstance(verdict, Stop):
             raise _End(verdict.reason, error=verdict.detail)
+        way, detail = await self.budget_gate.check()
+        if way == "go":
+            return
+        text = await self._summarise() if way == "finish" else ""
+        raise _End("BUDGET", text, detail)
+
+    async def _summarise(self) -> str:
+        """The last words of a run whose budget is used up."""
+        self._append(UserMessage(SUMMARISE, origin="nudge"))
+        self.step += 1
+        self.executor.forget()
+        message = (await self._think(tool_choice="none")).message
+        self.executor.refuse(message.tool_calls, observation.LOOP_ENDED)
+        self._emit(StepFinished)
+        return message.text
 
     def _take_steered(self) -> bool:
         taken = False
@@ -348,30 +344,20 @@ class ReActController:
         if self.setup.debug is not None:
             self.setup.debug.tool_result(step=self.step, result=result)
 
-    def _keep_partial(self, stream: ReplyStream, reason: Any) -> bool:
-        """Put what a broken or stopped reply had shown into the history. True when there was any."""
-        message = stream.partial_message()
-        if message is None:
-            return False
-        message = dataclasses.replace(message, stop_reason=reason)
-        self._append(message)
-        self._emit(MessageFinished, message=message)
-        return True
-
     def _notice(self, key: str, *, level: Any, **params: Any) -> None:
         self._emit(Notice, key=key, params=params, level=level)
 
     # -- the end ----------------------------------------------------------------------------
 
     def _result(self, end: _End) -> RunResult:
-        kept = False
-        if self._reply is not None and end.reason in ("INTERRUPTED", "TIMEOUT", "ERROR"):
-            kept = self._keep_partial(self._reply, "error" if end.reason == "ERROR" else "interrupted")
-            self._reply = None
+        partial = self.attempts.partial("error" if end.reason == "ERROR" else "interrupted")
+        if partial is not None:
+            self._append(two_phase.merged(self._thought, partial))
+            self._emit(MessageFinished, message=partial)
         self.executor.close()
         stop: StopReport | None = None
         if end.reason == "INTERRUPTED":
-            stop = self.executor.stop_report(text_kept=kept)
+            stop = self.executor.stop_report(text_kept=partial is not None)
         totals = self.setup.ledger.totals()
         return RunResult(
             reason=end.reason,
@@ -407,7 +393,7 @@ class ReActController:
                 parent_run_id=setup.parent_run_id,
                 parent_call_id=setup.parent_call_id,
                 step=self.step,
-                model_call_id=self._model_call,
+                model_call_id=self.attempts.call_id,
                 seq=self._seq,
                 **values,
             )

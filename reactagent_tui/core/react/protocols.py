@@ -173,6 +173,10 @@ class Dialect:
         valid = repair(protocol.prepare(messages), info)
         return protocol.request(info, system, valid, tools, failures=self.failures)
 
+    def kind(self, info: ModelInfo) -> str:
+        """The name of the protocol that is spoken with this model."""
+        return "given" if self.given is not None else self.protocols.kind(info)
+
     def reader(self, tools: Sequence[ToolSpec]) -> ReplyReader:
         """A reader for the reply to the last request."""
         return self._current.reader(tools, failures=self.failures)

@@ -54,7 +54,7 @@ class ReplyStream:
         self.setup = setup
         self.emit = emit
         self.shown = False
-        """Something of this reply reached the user: it may not be retried."""
+        """Text of this reply reached the user: it may not be retried. Thinking may come again, calls never ran."""
         raw = setup.counter.raw(request)
         self._request = request
         self._reader = reader
@@ -148,7 +148,6 @@ class ReplyStream:
     def _thinking(self, text: str) -> None:
         if not text:
             return
-        self.shown = True
         self.emit(ThinkingDelta, {"text": text})
         self._unsaved_thinking.append(text)
         self._uncounted.append(text)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from reactagent_tui.core.cost.budget import Budget
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import EndReason, StopReport
-from reactagent_tui.core.llm.base import ChatProvider, ModelRequest, WireRecord
+from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, WireRecord
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.counting import WindowCounter
@@ -16,6 +17,7 @@ from reactagent_tui.core.react.executor import PermissionRules
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.protocol import ActionProtocol
 from reactagent_tui.core.react.protocols import Protocols
+from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.tools.base import ToolContext
 from reactagent_tui.core.tools.toolkit import Toolkit
@@ -54,6 +56,18 @@ class MemoryHistory:
         """Nothing to push."""
 
 
+class Fallbacks(Protocol):
+    """The models to go on with when one fails, in the user's order."""
+
+    def following(self, failed: ModelInfo) -> str | None:
+        """The next one that was not used yet in this run."""
+        ...
+
+    def use(self, name: str) -> None:
+        """Go on with this one. Raises ConfigError when it cannot be used."""
+        ...
+
+
 class StepLog(Protocol):
     """Receives whole requests, responses and results for `--debug`."""
 
@@ -86,6 +100,10 @@ class RunSetup:
     parent_call_id: str | None = None
     agent: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    budget: Budget | None = None
+    fallbacks: Fallbacks | None = None
+    two_phase: TwoPhaseThinking = field(default_factory=TwoPhaseThinking)
+    """Share it between the runs of a session: it remembers which models reason by themselves."""
     loop_window: int = 3
     polling: frozenset[str] = frozenset()
     steer: Callable[[], Sequence[UserMessage]] = no_messages

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from reactagent_tui.core.events import (
     AgentEvent,
+    BudgetChanged,
     BudgetReached,
     MessageFinished,
     ModeChanged,
@@ -36,6 +38,7 @@ from reactagent_tui.core.events import (
     UserMessageAdded,
     WaitProgress,
 )
+from reactagent_tui.core.money import budget_line
 from reactagent_tui.core.reporter import Question
 from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
@@ -131,8 +134,10 @@ def _apply_to_screen(chat: ChatScreen, event: AgentEvent) -> None:
             chat.dock.close(question_id)
             chat.show_activity()
             chat.update_esc_target()
-        case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
-            chat.status.show_activity(Retrying(attempt, attempts, time.monotonic() + delay, reason))
+        case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason, fallback=fallback):
+            key = chat.home.keymap.label("fallback")
+            instead = chat.t("status.retry_fallback", key=key, model=fallback) if fallback else ""
+            chat.status.show_activity(Retrying(attempt, attempts, time.monotonic() + delay, reason, instead))
         case WaitProgress(kind=kind, seconds=seconds, share=share):
             chat.status.show_activity(WaitingForServer(kind, time.monotonic() - seconds, share))
         case QueueChanged(items=items):
@@ -150,8 +155,11 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
             chat.usage = event
             chat.usage_panel.update_usage(event)
             chat.status.update_usage(event)
+        case BudgetChanged(limit=limit, scope=scope, spent=spent):
+            chat.usage_panel.set_budget(limit, scope, spent.amount or Decimal(0))
         case BudgetReached():
             chat.usage_panel.update_budget(event)
+            chat.transcript.add_notice(budget_line(chat.t, event), level="warn")
         case ModeChanged(mode=mode):
             chat.mode = mode
             chat.prompt.set_mode(mode)

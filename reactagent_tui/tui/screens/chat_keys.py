@@ -252,6 +252,10 @@ class ChatKeys(ChatSending):
             me.status.flash(me.t("nothing_to_resume"))
             self._clear_flash_later(2.1)
 
+    def do_fallback(self) -> None:
+        """Take the next model of the chain instead of waiting for this one."""
+        self._me.home.bridge.take_fallback()
+
     def do_editor(self) -> None:
         from reactagent_tui.tui.editor import edit_text
 

@@ -360,10 +360,11 @@ def _body_lines(question: Question, width: int, t: Translate) -> list[Content]:
     if isinstance(question, ApprovalQuestion):
         return block_lines(question.blocks, width)
     own = question.text is not None
-    text = question.text if question.text is not None else t(question.key)
+    text = question.text if question.text is not None else t(question.key, **question.params)
     lines = [piece for line in text.split("\n") for piece in Content(clean_line(line)).wrap(width)]
     for number, option in enumerate(question.options[:MAX_CHOICES], 1):
-        label = Content.assemble((str(number), "bold $primary"), "  ", clean_line(option if own else t(option)))
+        words = option if own else t(option, **question.params)
+        label = Content.assemble((str(number), "bold $primary"), "  ", clean_line(words))
         lines += fold(label.stylize(Style.from_meta({_CLICK_KEY: str(number)})), width)
     return lines
 

@@ -51,12 +51,14 @@ class WaitingForUser(NamedTuple):
 
 
 class Retrying(NamedTuple):
-    """The call failed; the next try is due at `until`. `reason` is shown as it is."""
+    """The call failed; the next try is due at `until`. `reason` and `fallback` are shown as they are."""
 
     attempt: int
     attempts: int
     until: float
     reason: str
+    fallback: str = ""
+    """What to do instead of waiting."""
 
 
 class WaitingForServer(NamedTuple):
@@ -189,10 +191,11 @@ class StatusBar(Painted):
             case WaitingForUser(since, editing):
                 escape = self._hint("status.esc_back" if editing else "status.esc_deny", 2)
                 return [Part(Content(t("status.needs_you")), 9), self._time(since), escape]
-            case Retrying(attempt, attempts, until, reason):
+            case Retrying(attempt, attempts, until, reason, fallback):
                 left = format_seconds(max(until - self._now, 0.0))
                 what = t("status.retry", attempt=attempt, attempts=attempts, time=left)
-                return [Part(Content(what), 9), Part(Content(clean_line(reason)), 2), stop]
+                instead = [Part(Content(clean_line(fallback)), 6)] if fallback else []
+                return [Part(Content(what), 9), *instead, Part(Content(clean_line(reason)), 2), stop]
             case WaitingForServer(kind, since, share):
                 return [Part(Content(t(f"status.wait_{kind}")), 9), Part(_progress(share), 4), self._time(since), stop]
             case _:
