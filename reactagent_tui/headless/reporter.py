@@ -60,8 +60,7 @@ class HeadlessReporter:
             case BudgetReached():
                 self.say(budget_line(self.t, event), always=True)
             case Notice(key=key, params=params, level=level):
-                if level != "info" or not self.quiet:
-                    self.say(self.t(key, **params), always=level == "error")
+                self.say(self.t(key, **params), always=level != "info")
             case _:
                 pass
 
