@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, assert_never, cast
 
-from reactagent_tui.core.llm.anthropic_cache import CacheTtl, mark_breakpoints
+from reactagent_tui.core.llm.anthropic_cache import CACHE_KEY, cache_ttl, mark_breakpoints
 from reactagent_tui.core.llm.anthropic_models import traits_of
 from reactagent_tui.core.llm.anthropic_thinking import SAMPLING, STYLE_KEY, THINKING_KEY, apply_thinking
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec, WireRules
@@ -29,7 +29,6 @@ from reactagent_tui.core.messages import (
 
 Wire = dict[str, Any]
 
-CACHE_KEY = "cache"
 BETAS_KEY = "betas"
 _OWN_KEYS = (THINKING_KEY, STYLE_KEY, CACHE_KEY, BETAS_KEY, "tools")
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -61,17 +60,6 @@ def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]
     if "cache_control" not in body and (ttl := cache_ttl(settings)) is not None:
         mark_breakpoints(body, ttl)
     return body
-
-
-def cache_ttl(settings: Mapping[str, Any]) -> CacheTtl | None:
-    """How long the provider shall keep what it has read; None: no marks."""
-    match settings.get(CACHE_KEY, "5m"):
-        case "1h":
-            return "1h"
-        case False | None | "off":
-            return None
-        case _:
-            return "5m"
 
 
 def beta_names(settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never, cast
 
-from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec, WireRules
+from reactagent_tui.core.llm.anthropic_cache import CACHE_KEY, cache_ttl
+from reactagent_tui.core.llm.base import CacheMarks, ModelInfo, ModelRequest, ToolSpec, WireRules
+from reactagent_tui.core.llm.chat_cache import mark_texts, marks_for
 from reactagent_tui.core.messages import AssistantMessage, Attachment, ThinkingPart, ToolCall, ToolResult, UserMessage
 
 Wire = dict[str, Any]
@@ -38,7 +40,17 @@ def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]
         body["stop"] = list(request.stop)
     body |= info.extra
     body |= request.extra
+    if marks := marks_for(request.model, rules.cache_marks):
+        _mark_for_cache(body, marks)
     return {key: value for key, value in body.items() if value is not None and key not in rules.unsupported}
+
+
+def _mark_for_cache(body: Wire, marks: CacheMarks) -> None:
+    """`cache` of `extra` (`5m`, `1h`, or false for no marks) is read here and not sent."""
+    ttl = cache_ttl(body)
+    body.pop(CACHE_KEY, None)
+    if ttl is not None and "cache_control" not in body:
+        mark_texts(body["messages"], marks, ttl)
 
 
 def read_images(request: ModelRequest, info: ModelInfo) -> dict[str, str]:
