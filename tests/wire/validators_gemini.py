@@ -12,6 +12,7 @@ _BODY = {"contents", "systemInstruction", "tools", "toolConfig", "generationConf
 _DATA = {"text", "inlineData", "functionCall", "functionResponse"}
 _PART = _DATA | {"thought", "thoughtSignature"}
 _CONFIG = {"maxOutputTokens", "temperature", "topP", "topK", "stopSequences", "thinkingConfig", "responseMimeType"}
+_FILES = {"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf"}
 _MOST_STOPS = 5
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 _TYPES = {"string", "integer", "number", "boolean", "array", "object"}

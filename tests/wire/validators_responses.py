@@ -9,6 +9,7 @@ from typing import Any
 
 Wire = Mapping[str, Any]
 _ID = re.compile(r"[A-Za-z0-9_:.-]{1,64}")
+_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*|https://\S+")
 _LEAST = 16
 _KEYS = frozenset(
     [
@@ -87,7 +88,7 @@ def _message(item: Wire) -> list[str]:
             bad.append(f"a message of role {item.get('role')!r} cannot hold {part.get('type')!r}")
         elif not (isinstance(part.get(name), str) and part[name].strip()):
             bad.append("empty part")
-        elif name == "image_url" and not part[name].startswith(("data:image/", "https://")):
+        elif name == "image_url" and not _IMAGE.fullmatch(part[name]):
             bad.append("not an image address")
     return bad
 
