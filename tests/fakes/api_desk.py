@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reactagent_tui.core.config.loader import Overrides
 from reactagent_tui.core.embed import RecordingReporter
-from reactagent_tui.core.events import AgentEvent, TextDelta, ThinkingDelta, ToolFinished
+from reactagent_tui.core.events import AgentEvent, TextDelta, ThinkingDelta, ToolFinished, ToolOutput
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.messages import Attachment, UserMessage
 from reactagent_tui.core.react.state import RunResult
@@ -27,6 +27,8 @@ class Watcher(RecordingReporter):
     def __init__(self) -> None:
         super().__init__()
         self.shown = asyncio.Event()
+        self.busy = asyncio.Event()
+        """A command has begun."""
         self.switch_at_result: str | None = None
         self.session: LiveSession | None = None
         self.runtime: Runtime | None = None
@@ -36,6 +38,8 @@ class Watcher(RecordingReporter):
         match event:
             case TextDelta() | ThinkingDelta():
                 self.shown.set()
+            case ToolOutput():
+                self.busy.set()
             case ToolFinished() if self.switch_at_result is not None:
                 assert self.session is not None
                 assert self.runtime is not None
@@ -68,6 +72,18 @@ class Desk:
         self.watcher.shown.clear()
         run = asyncio.create_task(self.session.run(UserMessage("Task: hang")))
         await self.watcher.shown.wait()
+        self.session.interrupt()
+        assert (await run).reason == "INTERRUPTED"
+
+    async def ask_and_stop_command(self) -> None:
+        """A turn that is interrupted while a command runs, with another call waiting behind it."""
+        hold = self.session.workdir / "hold.sh"
+        hold.write_text("#!/bin/sh\necho holding\nexec sleep 600\n")
+        hold.chmod(0o755)
+        self.watcher.busy.clear()
+        calls = "run_shell_command command=./hold.sh & run_shell_command command=pwd"
+        run = asyncio.create_task(self.session.run(UserMessage(f"Task: read_file path=a.txt ; {calls} ; answer")))
+        await self.watcher.busy.wait()
         self.session.interrupt()
         assert (await run).reason == "INTERRUPTED"
 

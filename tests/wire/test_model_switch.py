@@ -7,6 +7,7 @@ and a picture. The servers check signatures, pairs and roles; what one model tho
 from __future__ import annotations
 
 import json
+import random
 from itertools import pairwise, permutations
 from pathlib import Path
 
@@ -73,6 +74,35 @@ async def test_a_long_chain_over_protocols_as_well(tmp_path: Path) -> None:
             result = await at.ask(LOOK)
             assert (result.reason, at.complaints(), at.leaks()) == ("ANSWER", [], []), (api, protocol)
             assert "1 apples | 1 pears | gone.txt does not exist" in result.answer, (api, protocol, result.answer)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_any_course_of_a_session(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    models = [(api, protocol) for protocol in PROTOCOLS for api in APIS]
+    async with desk(tmp_path) as at:
+        course: list[str] = []
+        for _ in range(14):
+            api, protocol = dice.choice(models)
+            what = dice.choice(("ask", "ask", "show", "stop", "stop command", "stop and go on", "switch in the middle"))
+            course.append(f"{what} {api} {protocol}")
+            at.use(api, protocol)
+            match what:
+                case "stop":
+                    await at.ask_and_stop()
+                case "stop command":
+                    await at.ask_and_stop_command()
+                case "stop and go on":
+                    await at.ask_and_stop_command()
+                    at.use(*dice.choice(models))
+                    result = await at.session.run(None)
+                    assert (result.reason, result.error) == ("ANSWER", None), course
+                case _:
+                    if what == "switch in the middle":
+                        at.watcher.switch_at_result = "-".join(dice.choice(models))
+                    result = await at.ask(LOOK, *([picture(tmp_path)] if what == "show" else []))
+                    assert (result.reason, result.error) == ("ANSWER", None), course
+            assert (at.complaints(), at.leaks()) == ([], []), course
 
 
 def _over_all(apis: tuple[ApiName, ...]) -> list[ApiName]:
