@@ -113,7 +113,7 @@ class Runtime:
     def provider(self, name: str | None = None) -> ChatProvider:
         """A provider for a model; made once. Raises ConfigError."""
         resolved = self.resolve(name)
-        key = f"{resolved.info.provider}/{resolved.info.name}"
+        key = repr(resolved.info)  # two entries of the configuration may name one model, each with its own settings
         if key not in self._providers:
             self._secrets.append(resolved.endpoint.api_key)
             self._providers[key] = make_provider(resolved, self._http)

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from tests.wire.validators import deepseek_complaints, openai_complaints
 
@@ -141,6 +141,8 @@ class Exchange:
     over: threading.Event = field(default_factory=threading.Event)
     gone: bool = False
     """The client left before the answer was complete."""
+    sent: int = 0
+    """Pieces of the answer that went out."""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -178,7 +180,7 @@ class ModelServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
 
-    def __enter__(self) -> ModelServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         assert self._ready.wait(PATIENCE)
         return self
@@ -203,6 +205,19 @@ class ModelServer:
             arrived = self._changed.wait_for(lambda: len(self.exchanges) >= number, PATIENCE)
         assert arrived, f"only {len(self.exchanges)} of {number} requests came"
         return self.exchanges[number - 1]
+
+    def check(self, exchange: Exchange) -> list[str]:
+        """What is wrong with a request."""
+        rules: Callable[[Any], list[str]] = deepseek_complaints if self.reasoning_required else openai_complaints
+        return rules(exchange.body) + twice_in_a_row(exchange.messages)
+
+    def refusal(self, exchange: Exchange) -> Reply:
+        """The answer to a bad request."""
+        return refuse(400, "; ".join(exchange.complaints))
+
+    def answer(self, exchange: Exchange) -> Reply:
+        """The answer to a good request when the script is over."""
+        return say(f"OK-TURN-{exchange.number}")
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -232,17 +247,16 @@ class ModelServer:
 
     def _take(self, path: str, headers: dict[str, str], raw: bytes) -> tuple[Exchange, Reply]:
         body: dict[str, Any] = json.loads(raw) if raw else {"messages": []}
-        check: Callable[[Any], list[str]] = deepseek_complaints if self.reasoning_required else openai_complaints
-        bad = check(body) + twice_in_a_row(body["messages"])
         number = len(self.exchanges) + 1
-        exchange = Exchange(number, path, headers, body, bad)
-        if bad:
-            self.complaints += [f"request {number}: {complaint}" for complaint in bad]
-            reply = refuse(400, "; ".join(bad))
+        exchange = Exchange(number, path, headers, body, [])
+        exchange.complaints += self.check(exchange)
+        if exchange.complaints:
+            self.complaints += [f"request {number}: {complaint}" for complaint in exchange.complaints]
+            reply = self.refusal(exchange)
         elif self.script:
             reply = self.script.popleft()
         else:
-            reply = say(f"OK-TURN-{number}")
+            reply = self.answer(exchange)
         with self._changed:
             self.exchanges.append(exchange)
             self._changed.notify_all()
@@ -263,6 +277,7 @@ class ModelServer:
                     await self._loop.run_in_executor(None, reply.gate.wait, PATIENCE)
                 writer.write(piece)
                 await writer.drain()
+                exchange.sent += 1
                 if reply.gap:
                     await asyncio.wait([left], timeout=reply.gap)
                 if left.done():

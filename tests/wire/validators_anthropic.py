@@ -24,6 +24,11 @@ _BLOCK_KEYS: Mapping[str, frozenset[str]] = {
 _THINKING = ("thinking", "redacted_thinking")
 _ADAPTIVE_ONLY = ("claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-5", "claude-fable-5", "claude-mythos-preview")
 _MANUAL_ONLY = ("claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514", "claude-sonnet-4-5", "claude-opus-4-5")
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    "image": ("image/jpeg", "image/png", "image/gif", "image/webp"),
+    "document": ("application/pdf",),
+}
+_IN_RESULTS = ("text", "image", "document")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -38,6 +43,8 @@ def anthropic_complaints(body: Wire, signatures: Iterable[tuple[str, str]] | Non
         bad.append("first message must use the user role")
     if messages and messages[-1]["role"] != "user":
         bad.append("this model does not support assistant message prefill")
+    if not all(isinstance(stop, str) and stop.strip() for stop in body.get("stop_sequences", ())):
+        bad.append("stop_sequences: each must hold more than white space")
     issued = None if signatures is None else set(signatures)
     for place, message in enumerate(messages):
         if place and message["role"] == messages[place - 1]["role"]:
@@ -72,9 +79,18 @@ def _content(message: Wire, issued: set[tuple[str, str]] | None) -> list[str]:
                 bad.append(f"bad id or name {block['id']!r} {block['name']!r}")
             if not isinstance(block["input"], dict):
                 bad.append("input: should be an object")
-        if kind == "image" and block["source"]["media_type"].partition("/")[0] != "image":
-            bad.append("image of another kind")
+        if kind in _SOURCES:
+            bad += _source(block["source"], _SOURCES[kind])
+        if kind == "tool_result" and not isinstance(block.get("content", ""), str):
+            bad += [f"tool_result holds {part['type']}" for part in block["content"] if part["type"] not in _IN_RESULTS]
     return bad
+
+
+def _source(source: Wire, kinds: tuple[str, ...]) -> list[str]:
+    if source.get("type") != "base64":
+        return []
+    bad = [] if source.get("media_type") in kinds else [f"source.media_type: {source.get('media_type')!r}"]
+    return bad if re.fullmatch(r"[A-Za-z0-9+/]+=*", source.get("data", "")) else [*bad, "source.data: no base64"]
 
 
 def _pairs(messages: Sequence[Wire]) -> list[str]:
@@ -121,6 +137,9 @@ def _marks(body: Wire) -> list[str]:
     blocks += [block for message in body["messages"] for block in message["content"]]
     marks = [block["cache_control"] for block in blocks if "cache_control" in block]
     bad = [f"cache_control: {mark}" for mark in marks if mark not in _GOOD_MARKS]
+    lives = [mark.get("ttl", "5m") for mark in marks]
+    if lives != sorted(lives):  # "1h" sorts before "5m"
+        bad.append("a ttl='1h' cache_control block must not come after a ttl='5m' one")
     if len(marks) + ("cache_control" in body) > 4:
         bad.append("a maximum of 4 blocks with cache_control may be provided")
     return bad

@@ -11,6 +11,9 @@ Wire = Mapping[str, Any]
 _BODY = {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent"}
 _DATA = {"text", "inlineData", "functionCall", "functionResponse"}
 _PART = _DATA | {"thought", "thoughtSignature"}
+_CONFIG = {"maxOutputTokens", "temperature", "topP", "topK", "stopSequences", "thinkingConfig", "responseMimeType"}
+_FILES = {"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf"}
+_MOST_STOPS = 5
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 _TYPES = {"string", "integer", "number", "boolean", "array", "object"}
 _SCHEMA = {
@@ -53,10 +56,24 @@ def gemini_complaints(body: Wire, *, signatures: bool = True) -> list[str]:
             bad.append(f"[{place}] missing a thought_signature in functionCall parts")
     if asked:
         bad.append("end: calls without a response")
+    bad += _option_complaints(body)
     for tool in body.get("tools", ()):
         for declared in tool.get("functionDeclarations", ()):
             bad += [f"{declared.get('name')}: {said}" for said in declaration_complaints(declared)]
     return bad
+
+
+def _option_complaints(body: Wire) -> list[str]:
+    config: Wire = body.get("generationConfig", {})
+    bad = [f"generationConfig: unknown field {key}" for key in config.keys() - _CONFIG]
+    if len(config.get("stopSequences", ())) > _MOST_STOPS or not all(config.get("stopSequences", ("x",))):
+        bad.append(f"stopSequences: at most {_MOST_STOPS} that are not empty")
+    if "systemInstruction" in body and not all(part.get("text") for part in body["systemInstruction"]["parts"]):
+        bad.append("systemInstruction without text")
+    if "toolConfig" in body and not body.get("tools"):
+        bad.append("toolConfig without tools")
+    names = [f["name"] for tool in body.get("tools", ()) for f in tool.get("functionDeclarations", ())]
+    return bad if len(set(names)) == len(names) else [*bad, "duplicate function declaration"]
 
 
 def declaration_complaints(declared: Wire) -> list[str]:
@@ -113,6 +130,10 @@ def _content_complaints(content: Wire) -> list[str]:
             bad.append("a part needs exactly one kind of data")
         if part.get("text") == "" and "thoughtSignature" not in part:
             bad.append("empty text")
+        if "inlineData" in part and not part["inlineData"].get("mimeType", "").startswith(
+            ("image/", "application/pdf")
+        ):
+            bad.append(f"inlineData of {part['inlineData'].get('mimeType')!r}")
         for key in ("functionCall", "functionResponse"):
             if key in part and not _NAME.fullmatch(part[key].get("name", "")):
                 bad.append(f"illegal name {part[key].get('name')!r}")

@@ -9,6 +9,8 @@ from typing import Any
 
 Wire = Mapping[str, Any]
 _ID = re.compile(r"[A-Za-z0-9_:.-]{1,64}")
+_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*|https://\S+")
+_LEAST = 16
 _KEYS = frozenset(
     [
         "model",
@@ -41,6 +43,13 @@ def responses_complaints(body: Wire) -> list[str]:
     if body.get("store") is not False or body.get("stream") is not True:
         bad.append("must stream and must not store")
     bad += [f"tool {place}: {said}" for place, tool in enumerate(body.get("tools") or ()) for said in _tool(tool)]
+    names = [tool.get("name") for tool in body.get("tools") or ()]
+    if len(set(names)) != len(names):
+        bad.append("tools: names must be unique")
+    bad += [f"{key} without tools" for key in ("tool_choice", "parallel_tool_calls") if key in body and not names]
+    if body.get("max_output_tokens", _LEAST) < _LEAST:
+        bad.append(f"max_output_tokens: at least {_LEAST}")
+    bad += [f"include: {name!r}" for name in body.get("include", ()) if name != "reasoning.encrypted_content"]
     items: Sequence[Wire] = body["input"]
     if not items or items[0].get("role") != "user":
         bad.append("does not start with a user message")
@@ -79,7 +88,7 @@ def _message(item: Wire) -> list[str]:
             bad.append(f"a message of role {item.get('role')!r} cannot hold {part.get('type')!r}")
         elif not (isinstance(part.get(name), str) and part[name].strip()):
             bad.append("empty part")
-        elif name == "image_url" and not part[name].startswith(("data:image/", "https://")):
+        elif name == "image_url" and not _IMAGE.fullmatch(part[name]):
             bad.append("not an image address")
     return bad
 

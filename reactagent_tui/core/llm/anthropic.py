@@ -15,14 +15,10 @@ from urllib.parse import urlsplit
 from reactagent_tui.core.errors import BadRequestError, ContextOverflowError, ProviderError
 from reactagent_tui.core.llm.anthropic_adapt import adapted
 from reactagent_tui.core.llm.anthropic_blocks import BlockStream
+from reactagent_tui.core.llm.anthropic_cache import cache_ttl
 from reactagent_tui.core.llm.anthropic_events import PAUSED, MessageState, fold, from_event
 from reactagent_tui.core.llm.anthropic_models import traits_of
-from reactagent_tui.core.llm.anthropic_payload import (
-    Wire,
-    beta_names,
-    cache_ttl,
-    to_payload,
-)
+from reactagent_tui.core.llm.anthropic_payload import Wire, beta_names, to_payload
 from reactagent_tui.core.llm.anthropic_usage import UsageCounts
 from reactagent_tui.core.llm.api_errors import Asked
 from reactagent_tui.core.llm.base import (

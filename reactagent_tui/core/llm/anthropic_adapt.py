@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from reactagent_tui.core.llm.anthropic_payload import CACHE_KEY, cache_ttl, to_payload
+from reactagent_tui.core.llm.anthropic_cache import CACHE_KEY, cache_ttl
+from reactagent_tui.core.llm.anthropic_payload import to_payload
 from reactagent_tui.core.llm.anthropic_thinking import SAMPLING, STYLE_KEY, THINKING_KEY
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest
 from reactagent_tui.core.messages import AssistantMessage, Message, ThinkingPart

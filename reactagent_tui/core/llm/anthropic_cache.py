@@ -15,6 +15,18 @@ _MANY = 18
 _UNMARKED = ("thinking", "redacted_thinking")
 
 Wire = dict[str, Any]
+CACHE_KEY = "cache"
+
+
+def cache_ttl(settings: Mapping[str, Any]) -> CacheTtl | None:
+    """How long the provider shall keep what it has read; None: no marks."""
+    match settings.get(CACHE_KEY, "5m"):
+        case "1h":
+            return "1h"
+        case False | None | "off":
+            return None
+        case _:
+            return "5m"
 
 
 def mark_breakpoints(body: Wire, ttl: CacheTtl) -> None:
@@ -43,9 +55,10 @@ def _mark(blocks: list[Wire], ttl: CacheTtl) -> None:
     """Mark the last block that can carry a mark."""
     for block in reversed(blocks):
         if block.get("type") not in _UNMARKED:
-            block["cache_control"] = _control(ttl)
+            block["cache_control"] = control(ttl)
             return
 
 
-def _control(ttl: CacheTtl) -> Mapping[str, str]:
+def control(ttl: CacheTtl) -> Mapping[str, str]:
+    """The mark itself."""
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, assert_never, cast
 
-from reactagent_tui.core.llm.anthropic_cache import CacheTtl, mark_breakpoints
+from reactagent_tui.core.llm.anthropic_cache import CACHE_KEY, cache_ttl, mark_breakpoints
 from reactagent_tui.core.llm.anthropic_models import traits_of
 from reactagent_tui.core.llm.anthropic_thinking import SAMPLING, STYLE_KEY, THINKING_KEY, apply_thinking
+from reactagent_tui.core.llm.attachments import IMAGES, PDF, not_sent, sendable
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec, WireRules
 from reactagent_tui.core.messages import (
     AssistantMessage,
@@ -29,18 +29,15 @@ from reactagent_tui.core.messages import (
 
 Wire = dict[str, Any]
 
-CACHE_KEY = "cache"
 BETAS_KEY = "betas"
 _OWN_KEYS = (THINKING_KEY, STYLE_KEY, CACHE_KEY, BETAS_KEY, "tools")
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-_DOCUMENT = "application/pdf"
 _BROKEN_OFF: frozenset[StopReason] = frozenset({"interrupted", "lost", "cut", "error"})
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _UNIONS = ("oneOf", "anyOf", "allOf")
 
 
 def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str] | None = None) -> Wire:
-    """The request body, keys in a stable order. `images` maps attachment paths to data URLs (see `read_images`)."""
+    """The request body, keys in a stable order. `images` maps attachment paths to data URLs."""
     settings: Wire = {**info.extra, **request.extra}
     traits = traits_of(request.model)
     body: Wire = {"model": request.model, "max_tokens": _max_tokens(request, info)}
@@ -61,17 +58,6 @@ def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]
     if "cache_control" not in body and (ttl := cache_ttl(settings)) is not None:
         mark_breakpoints(body, ttl)
     return body
-
-
-def cache_ttl(settings: Mapping[str, Any]) -> CacheTtl | None:
-    """How long the provider shall keep what it has read; None: no marks."""
-    match settings.get(CACHE_KEY, "5m"):
-        case "1h":
-            return "1h"
-        case False | None | "off":
-            return None
-        case _:
-            return "5m"
 
 
 def beta_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -157,24 +143,22 @@ def _user_content(message: UserMessage, images: Mapping[str, str]) -> list[Wire]
     sent: list[Wire] = []
     text = message.text
     for file in message.attachments:
-        block = _file_block(file, images.get(file.path))
+        block = _file_block(file, images)
         if block is not None:
             sent.append(block)
         else:
-            text += f"\n[attachment {Path(file.path).name} was not sent: unreadable, or nothing that this model takes]"
+            text += not_sent(file)
     if text.strip() or not sent:
         sent.append(_text(text if text.strip() else "(empty)"))
     return sent
 
 
-def _file_block(file: Attachment, url: str | None) -> Wire | None:
-    kind = "image" if file.media_type in _IMAGES else "document" if file.media_type == _DOCUMENT else None
-    if url is None or kind is None:
+def _file_block(file: Attachment, images: Mapping[str, str]) -> Wire | None:
+    sent = sendable(file, images, (*IMAGES, PDF))
+    if sent is None:
         return None
-    return {
-        "type": kind,
-        "source": {"type": "base64", "media_type": file.media_type, "data": url.partition(",")[2]},
-    }
+    kind = "document" if sent[0] == PDF else "image"
+    return {"type": kind, "source": {"type": "base64", "media_type": sent[0], "data": sent[1]}}
 
 
 def _result(message: ToolResult) -> Wire:

@@ -97,6 +97,8 @@ StreamDelta: TypeAlias = (
     StreamText | StreamThinking | StreamReclassify | StreamToolCall | StreamUsage | StreamFinish | StreamProgress
 )
 
+CacheMarks = Literal["system", "moving"]
+"""What a request marks for the provider's cache: the system prompt only, or the newest messages as well."""
 ReasoningReplay = Literal["tool_turns", "always", "never"]
 
 
@@ -122,6 +124,8 @@ class WireRules:
     """Send tool_stream: true (GLM), or arguments arrive in one late chunk."""
     unsupported: tuple[str, ...] = ()
     """Request parameters to leave out."""
+    cache_marks: tuple[tuple[str, CacheMarks], ...] = ()
+    """Globs of model names whose requests carry `cache_control` on text parts; others are cached unasked."""
     supports_images: bool = True
     supports_tools: bool = True
     bills_after_disconnect: bool = False

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, assert_never, cast
 
+from reactagent_tui.core.llm.attachments import PDF, not_sent, sendable
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec
 from reactagent_tui.core.llm.schema_subset import SchemaError, parameters_subset
 from reactagent_tui.core.messages import (
@@ -32,6 +32,7 @@ CALL_ID = "id"
 NO_SIGNATURE = "skip_thought_signature_validator"
 """The stand-in that Google documents for calls that no Gemini model signed."""
 
+_FILES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", PDF})
 _THINKS = re.compile(r"gemini-(?:2\.5|[3-9])|gemini-.*latest")
 _NEVER_THINKS = re.compile(r"image|tts|audio|live|embedding")
 _CHECKS_SIGNATURES = re.compile(r"gemini-(?![12]\b|[12]\.)")
@@ -159,12 +160,10 @@ class _Contents:
         text = message.text
         images: list[Wire] = []
         for file in message.attachments:
-            media_type, comma, data = self._images.get(file.path, "").partition(";base64,")
-            if comma:
-                images.append({"inlineData": {"mimeType": media_type.removeprefix("data:"), "data": data}})
+            if (sent := sendable(file, self._images, _FILES)) is not None:
+                images.append({"inlineData": {"mimeType": sent[0], "data": sent[1]}})
             else:
-                name = Path(file.path).name
-                text += f"\n[attachment {name} was not sent: it cannot be read, or this model takes no images]"
+                text += not_sent(file)
         return [*([{"text": text}] if text else []), *images]
 
     def _model(self, message: AssistantMessage, *, own: bool) -> list[Wire]:

@@ -91,6 +91,8 @@ def _rules_after(said: str, rules: WireRules, *, may_flip: bool) -> WireRules | 
     """The wire rules that a 400 asks for; None when it asks for nothing that can be changed here."""
     if rules.usage_in_stream and re.search(r"stream_options|include_usage", said):
         return replace(rules, usage_in_stream=False)
+    if rules.cache_marks and "cache_control" in said:
+        return replace(rules, cache_marks=())
     if rules.max_tokens_field == "max_tokens" and "max_completion_tokens" in said:
         return replace(rules, max_tokens_field="max_completion_tokens")
     if "temperature" not in rules.unsupported and re.search(r"unsupported.{0,40}temperature", said, re.IGNORECASE):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, assert_never, cast
 
-from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec, WireRules
-from reactagent_tui.core.messages import AssistantMessage, Attachment, ThinkingPart, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.llm.anthropic_cache import CACHE_KEY, cache_ttl
+from reactagent_tui.core.llm.attachments import IMAGES, not_sent, sendable
+from reactagent_tui.core.llm.base import CacheMarks, ModelInfo, ModelRequest, ToolSpec, WireRules
+from reactagent_tui.core.llm.chat_cache import mark_texts, marks_for
+from reactagent_tui.core.messages import AssistantMessage, ThinkingPart, ToolCall, ToolResult, UserMessage
 
 Wire = dict[str, Any]
 INLINE_THINKING = "think"
@@ -19,7 +20,7 @@ _DEFAULT_FIELD = "reasoning_content"
 
 
 def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str] | None = None) -> Wire:
-    """The request body, keys in a stable order. `images` maps attachment paths to data URLs (see `read_images`)."""
+    """The request body, keys in a stable order. `images` maps attachment paths to data URLs."""
     rules = info.rules
     body: Wire = {"model": request.model, "messages": _messages(request, info, images or {}), "stream": True}
     if rules.usage_in_stream:
@@ -38,23 +39,17 @@ def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]
         body["stop"] = list(request.stop)
     body |= info.extra
     body |= request.extra
+    if marks := marks_for(request.model, rules.cache_marks):
+        _mark_for_cache(body, marks)
     return {key: value for key, value in body.items() if value is not None and key not in rules.unsupported}
 
 
-def read_images(request: ModelRequest, info: ModelInfo) -> dict[str, str]:
-    """Data URLs of all images in the request, by path. Reads files; those that cannot be read are left out."""
-    if not info.rules.supports_images:
-        return {}
-    images: dict[str, str] = {}
-    for message in request.messages:
-        for file in message.attachments if isinstance(message, UserMessage) else ():
-            try:
-                images[file.path] = (
-                    f"data:{file.media_type};base64,{base64.b64encode(Path(file.path).read_bytes()).decode('ascii')}"
-                )
-            except OSError:
-                continue
-    return images
+def _mark_for_cache(body: Wire, marks: CacheMarks) -> None:
+    """`cache` of `extra` (`5m`, `1h`, or false for no marks) is read here and not sent."""
+    ttl = cache_ttl(body)
+    body.pop(CACHE_KEY, None)
+    if ttl is not None and "cache_control" not in body:
+        mark_texts(body["messages"], marks, ttl)
 
 
 def _messages(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]) -> list[Wire]:
@@ -96,15 +91,13 @@ def _user_content(message: UserMessage, images: Mapping[str, str]) -> str | list
     text = message.text
     sent: list[Wire] = []
     for file in message.attachments:
-        if (url := images.get(file.path)) is not None:
-            sent.append({"type": "image_url", "image_url": {"url": url}})
+        if sendable(file, images, IMAGES) is not None:
+            sent.append({"type": "image_url", "image_url": {"url": images[file.path]}})
         else:
-            text += f"\n[{_missing(file)}]"
-    return [{"type": "text", "text": text}, *sent] if sent else text
-
-
-def _missing(file: Attachment) -> str:
-    return f"attachment {Path(file.path).name} was not sent: the file cannot be read, or this model takes no images"
+            text += not_sent(file)
+    if not sent:
+        return text
+    return [{"type": "text", "text": text}, *sent] if text else sent
 
 
 def _assistant(message: AssistantMessage, request: ModelRequest, info: ModelInfo) -> Wire | None:

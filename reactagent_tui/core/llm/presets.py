@@ -253,7 +253,11 @@ PRESETS: tuple[Preset, ...] = (
         ("OPENROUTER_MODEL",),
         "openrouter/auto",
         hosts=("openrouter.ai",),
-        rules=WireRules(reasoning_replay="always"),
+        rules=WireRules(
+            reasoning_replay="always",
+            # Gemini pays for each new mark as for the whole prompt: only what never changes is worth one
+            cache_marks=(("anthropic/*", "moving"), ("google/gemini*", "system")),
+        ),
         price_provider="openrouter",
         slash_ids=True,
         thinking="reasoning",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, assert_never, cast
 
+from reactagent_tui.core.llm.attachments import IMAGES, not_sent, sendable
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec
 from reactagent_tui.core.llm.openai_payload import arguments_text
 from reactagent_tui.core.llm.surrogates import join_in_json
@@ -103,11 +103,10 @@ def _user_content(message: UserMessage, images: Mapping[str, str]) -> list[Wire]
     text = message.text
     sent: list[Wire] = []
     for file in message.attachments:
-        if (url := images.get(file.path)) is not None:
-            sent.append({"type": "input_image", "image_url": url, "detail": "auto"})
+        if sendable(file, images, IMAGES) is not None:
+            sent.append({"type": "input_image", "image_url": images[file.path], "detail": "auto"})
         else:
-            name = Path(file.path).name
-            text += f"\n[attachment {name} was not sent: the file cannot be read, or this model takes no images]"
+            text += not_sent(file)
     return [{"type": "input_text", "text": text}, *sent] if text or not sent else sent
 
 

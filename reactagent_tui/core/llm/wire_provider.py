@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from reactagent_tui.core.llm.api_errors import Asked
+from reactagent_tui.core.llm.attachments import read_images
 from reactagent_tui.core.llm.base import Endpoint, ModelInfo, ModelRequest, WireRecord
 from reactagent_tui.core.llm.exchange import Exchange
 from reactagent_tui.core.llm.http import HttpPool
-from reactagent_tui.core.llm.openai_payload import read_images
 from reactagent_tui.core.messages import UserMessage
 
 

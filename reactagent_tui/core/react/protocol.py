@@ -9,8 +9,10 @@ from typing import Protocol
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, StreamDelta, ToolSpec
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall
 
-THOUGHT = "thought"
-"""`ThinkingPart.field` of a thought that the model wrote as text by our own format: it never goes back as reasoning."""
+THOUGHT = "written_thought"
+"""`ThinkingPart.field` of a thought that the model wrote as text by our own format: it never goes back as reasoning.
+
+No API has a field of this name; Gemini's thoughts, for one, come in `thought`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class Protocols:
     rules: TextRules = field(default_factory=TextRules)
     accept_direct: bool = False
     """Text protocol: a reply without labels is an answer at once."""
-    _models: dict[tuple[str, str], _Learned] = field(default_factory=dict[tuple[str, str], "_Learned"])
+    _models: dict[tuple[str, str, str], _Learned] = field(default_factory=dict[tuple[str, str, str], "_Learned"])
 
     def choose(self, info: ModelInfo) -> ActionProtocol:
         """The protocol for the next request to this model."""
@@ -134,7 +134,7 @@ class Protocols:
         return True
 
     def _learned(self, info: ModelInfo) -> _Learned:
-        key = (info.provider, info.name)
+        key = (info.provider, info.name, info.protocol)
         if key not in self._models:
             forms: list[JsonForm] = ["json_object", "json_schema", "prompt"]
             if info.provider in SCHEMA_FIRST:
