@@ -12,6 +12,7 @@ from reactagent_tui.core.events import MessageFinished, RunEnded
 from reactagent_tui.core.llm.base import StreamFinish, StreamText, StreamThinking, StreamUsage
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, UserMessage
 from reactagent_tui.core.react.controller import ReActController
+from reactagent_tui.core.react.protocol import THOUGHT
 from reactagent_tui.core.react.two_phase import GO_ON, REASON, TRANSITION, TwoPhase, TwoPhaseThinking
 from reactagent_tui.core.sessions.window import repair
 from reactagent_tui.core.usage import Usage
@@ -51,7 +52,7 @@ async def test_every_step_thinks_first_and_is_one_message(tmp_path: Path) -> Non
     assert (run.result.reason, run.result.answer, run.result.steps) == ("ANSWER", "done", 2)
     first, second = run.replies
     assert [type(part) for part in first.parts] == [ThinkingPart, ToolCall]
-    assert first.parts[0] == ThinkingPart("I look first.", field="thought")
+    assert first.parts[0] == ThinkingPart("I look first.", field=THOUGHT)
     assert [type(part) for part in second.parts] == [ThinkingPart, TextPart]
     reason, act, reason2, act2 = run.provider.requests
     assert reason.tools == ()
