@@ -1,4 +1,4 @@
-"""Amounts that say how sure they are, and the sums the panel shows. Light: the first frame needs it."""
+"""Amounts that say how sure they are, how they are written, and the sums the panel shows. The first frame needs it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class Money:
     currency: str = "USD"
 
 
+UNKNOWN = "—"
+_SYMBOLS = {"USD": "$", "EUR": "€", "CNY": "¥", "GBP": "£", "JPY": "¥"}
 NOTHING_SPENT = Money(Decimal(0), "free")
 NOTHING_USED = Usage()
 
@@ -37,5 +39,43 @@ class CostTotals:
     turn_other: tuple[Money, ...] = ()
     """Amounts in further currencies; they cannot be added up."""
     session_other: tuple[Money, ...] = ()
+    today_cost: Money | None = None
+    """Since midnight, over all sessions and processes of the user; None: not known."""
+    today_other: tuple[Money, ...] = ()
     tokens_estimated: bool = False
     """Some of the session's tokens are our own count: a call that runs, or one that was never reported."""
+
+
+def format_tokens(count: int) -> str:
+    """`214`, `27.1k`, `128k`, `1.05M`."""
+    if count < 1000:
+        return str(count)
+    if count < 99_950:
+        text = f"{count / 1000:.1f}"
+        return f"{text.removesuffix('.0') if count >= 10_000 and count % 1000 == 0 else text}k"
+    if count < 999_500:
+        return f"{round(count / 1000)}k"
+    return f"{count / 1_000_000:.2f}M"
+
+
+def format_amount(amount: Decimal, currency: str = "USD") -> str:
+    """Two decimals from 1, three below, four below a cent; `$0` for nothing."""
+    symbol = _SYMBOLS.get(currency, f"{currency} ")
+    size = abs(amount)
+    if not size:
+        return f"{symbol}0"
+    sign = "-" if amount < 0 else ""
+    places = 2 if size >= Decimal("0.9995") else 3 if size >= Decimal("0.00995") else 4
+    if size < Decimal("0.00005"):
+        return f"{sign}<{symbol}0.0001"
+    return f"{sign}{symbol}{size:,.{places}f}"
+
+
+def format_money(money: Money) -> str:
+    """`$0.184`, `~$0.031` when estimated, `—` when no price is known, `≥$0.12` when one of several is not."""
+    if money.amount is None or (money.state == "unknown" and not money.amount):
+        return UNKNOWN
+    text = format_amount(money.amount, money.currency)
+    if money.state == "unknown":
+        return f"≥{text}"
+    return f"~{text}" if money.state == "estimated" and money.amount else text

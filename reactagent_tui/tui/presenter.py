@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.messages import ToolCall
-from reactagent_tui.core.money import Money
-
-UNKNOWN = "—"
+from reactagent_tui.core.money import UNKNOWN as UNKNOWN
+from reactagent_tui.core.money import format_amount as format_amount
+from reactagent_tui.core.money import format_money as format_money
+from reactagent_tui.core.money import format_tokens as format_tokens
 
 _VERBS = {
     "run_shell_command": "shell",
@@ -48,7 +48,6 @@ _KEY_ARGUMENTS = (
     "text",
 )
 _LONGEST_ARGUMENT = 400
-_SYMBOLS = {"USD": "$", "EUR": "€", "CNY": "¥", "GBP": "£", "JPY": "¥"}
 
 
 def verb(name: str) -> str:
@@ -97,18 +96,6 @@ def format_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} m"
 
 
-def format_tokens(count: int) -> str:
-    """`214`, `27.1k`, `128k`, `1.05M`."""
-    if count < 1000:
-        return str(count)
-    if count < 99_950:
-        text = f"{count / 1000:.1f}"
-        return f"{text.removesuffix('.0') if count >= 10_000 and count % 1000 == 0 else text}k"
-    if count < 999_500:
-        return f"{round(count / 1000)}k"
-    return f"{count / 1_000_000:.2f}M"
-
-
 def format_size(count: int) -> str:
     """A number of bytes or characters: `812 B`, `1.2 kB`, `3.4 MB`."""
     if count < 1000:
@@ -116,29 +103,6 @@ def format_size(count: int) -> str:
     if count < 999_950:
         return f"{count / 1000:.1f} kB"
     return f"{count / 1_000_000:.1f} MB"
-
-
-def format_amount(amount: Decimal, currency: str = "USD") -> str:
-    """Two decimals from 1, three below, four below a cent; `$0` for nothing."""
-    symbol = _SYMBOLS.get(currency, f"{currency} ")
-    size = abs(amount)
-    if not size:
-        return f"{symbol}0"
-    sign = "-" if amount < 0 else ""
-    places = 2 if size >= Decimal("0.9995") else 3 if size >= Decimal("0.00995") else 4
-    if size < Decimal("0.00005"):
-        return f"{sign}<{symbol}0.0001"
-    return f"{sign}{symbol}{size:,.{places}f}"
-
-
-def format_money(money: Money) -> str:
-    """`$0.184`, `~$0.031` when estimated, `—` when no price is known, `≥$0.12` when one of several is not."""
-    if money.amount is None or (money.state == "unknown" and not money.amount):
-        return UNKNOWN
-    text = format_amount(money.amount, money.currency)
-    if money.state == "unknown":
-        return f"≥{text}"
-    return f"~{text}" if money.state == "estimated" and money.amount else text
 
 
 def short_path(path: Path) -> str:

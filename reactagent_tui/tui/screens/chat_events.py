@@ -28,6 +28,7 @@ from reactagent_tui.core.events import (
     TextReclassified,
     ThinkingDelta,
     TitleChanged,
+    TodayChanged,
     ToolCallDelta,
     ToolFinished,
     ToolOutput,
@@ -150,6 +151,8 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
             chat.usage = event
             chat.usage_panel.update_usage(event)
             chat.status.update_usage(event)
+        case TodayChanged(cost=cost, other=other):
+            chat.usage_panel.update_today(cost, other)
         case BudgetReached():
             chat.usage_panel.update_budget(event)
         case ModeChanged(mode=mode):

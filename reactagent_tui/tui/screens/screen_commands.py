@@ -211,5 +211,5 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"model", "resume"})
+_ONLY_BARE = frozenset({"cost", "model", "resume"})
 """With arguments these belong to the core."""
