@@ -64,14 +64,22 @@ class Spending:
 
 
 def grouped(
-    items: Iterable[T], name: Callable[[T], str], facts: Callable[[T], tuple[Usage, Money, bool]]
+    items: Iterable[T],
+    name: Callable[[T], str],
+    facts: Callable[[T], tuple[Usage, Money, bool]],
+    *,
+    split: bool = False,
 ) -> list[Spending]:
-    """One Spending per name, in the order of their first item; `facts`: tokens, money, are the tokens our own count."""
-    groups: dict[str, Spending] = {}
+    """One Spending per name (with `split` also per currency, unpriced calls apart), in the order of their first item.
+
+    `facts`: tokens, money, and whether the tokens are our own count.
+    """
+    groups: dict[tuple[str, str | None], Spending] = {}
     for item in items:
         key = name(item)
         usage, cost, estimated = facts(item)
-        groups.setdefault(key, Spending(key)).add(usage, cost, estimated=estimated)
+        currency = None if not split or cost.amount is None else cost.currency
+        groups.setdefault((key, currency), Spending(key)).add(usage, cost, estimated=estimated)
     return list(groups.values())
 
 

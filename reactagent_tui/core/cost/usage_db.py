@@ -59,6 +59,10 @@ _FILL = f"{_INSERT}UPDATE SET {', '.join(_UPDATES[4:])} WHERE calls.ended IS NUL
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM calls"
 
 
+class BrokenDatabaseError(StorageError):
+    """The file is no database, or a damaged one."""
+
+
 class UsageDb:
     """An open database. Every method raises StorageError when the database cannot be used."""
 
@@ -160,7 +164,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > len(MIGRATIONS):
-            raise StorageError(f"written by a newer version (schema {version})")
+            raise sqlite3.NotSupportedError(f"written by a newer version (schema {version})")
         for statements in MIGRATIONS[version:]:
             for statement in statements:
                 connection.execute(statement)
@@ -224,4 +228,5 @@ def _faults(path: Path) -> Generator[None]:
         yield
     except (sqlite3.Error, OSError, OverflowError) as error:
         reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        raise StorageError(f"{path}: {reason}") from error
+        broken = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+        raise (BrokenDatabaseError if broken else StorageError)(f"{path}: {reason}") from error
