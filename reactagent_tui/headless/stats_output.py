@@ -19,7 +19,9 @@ from reactagent_tui.locales import Translate
 
 GAP = 2
 LEAST_NAME = 10
-LEAST_BAR, WIDEST_BAR = 8, 40
+LEAST_BAR, USUAL_BAR, WIDEST_BAR = 8, 16, 40
+USUAL_NAME = 24
+"""Names longer than this make room for the bars."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _GUESSED = "░"
 _TOKENS = ("input", "cache_read", "cache_write", "cache_write_1h", "output", "reasoning")
@@ -65,7 +67,8 @@ def stats_text(facts: Facts, t: Translate, *, width: int | None, styled: bool = 
     fixed = sum(widths[c.key] + GAP for c in columns)
     named = max(cell_width(text) for text in (*names, t(f"stats.by_{facts.by}"), t("stats.total")))
     if width is not None:
-        named = max(min(named, width - fixed), LEAST_NAME)
+        with_bar = max(width - fixed - GAP - USUAL_BAR, USUAL_NAME)
+        named = max(min(named, with_bar, width - fixed), LEAST_NAME)
     bar = 0 if width is None else min(width - named - fixed - GAP, WIDEST_BAR)
     bars = _bars(facts, bar) if bar >= LEAST_BAR else [""] * len(facts.groups)
 
