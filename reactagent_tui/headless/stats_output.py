@@ -127,7 +127,9 @@ def _notes(facts: Facts, t: Translate) -> list[str]:
 
 
 def _fit(columns: list[_Column], widths: dict[str, int], width: int) -> None:
-    """Drop columns until the names have room."""
+    """Drop columns until the names have room; the shares of estimates already where bars, which show them, need it."""
+    if sum(widths[c.key] + GAP for c in columns) + USUAL_NAME + GAP + LEAST_BAR > width:
+        columns[:] = [column for column in columns if column.key != "estimated"]
     while len(columns) > 1 and sum(widths[c.key] + GAP for c in columns) + LEAST_NAME > width:
         columns.remove(min(columns, key=lambda column: column.keep))
 
