@@ -106,3 +106,17 @@ def test_the_database_holds_the_ledger(steps: list[tuple[Any, ...]]) -> None:
         db.close()
         assert found == list(ledger.rows)
         assert {file.name for file in path.parent.iterdir()} == {"usage.db"}
+
+
+@given(STEPS)
+@settings(max_examples=40, deadline=None)
+def test_so_it_does_when_every_row_is_written_by_itself(steps: list[tuple[Any, ...]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        db = UsageDb.open(Path(folder) / "usage.db")
+        ledger = Ledger("s1", PriceBook(PRICES), on_row=lambda row: db.write([Booking(row)]))
+        play(ledger, steps)
+        ledger.close_all()
+        assert [booking.row for booking in db.bookings()] == sorted(
+            ledger.rows, key=lambda row: (row.started, row.session_id, row.call_id)
+        )
+        db.close()
