@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias
+from unicodedata import combining, east_asian_width
 
 Tone = Literal["plain", "dim", "bold", "ok", "warn", "error"]
 
@@ -118,6 +119,13 @@ def block_to_text(block: DisplayBlock) -> str:
             return f"$ {block.command}"
         case TableBlock():
             return "\n".join("\t".join(row) for row in (block.columns, *block.rows))
+
+
+def cell_width(text: str) -> int:
+    """How many terminal cells a line of safe text takes: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 # --- foreign text made safe to show -------------------------------------------------------------------------------

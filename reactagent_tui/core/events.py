@@ -300,6 +300,14 @@ class StopReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TodayChanged(EventBase):
+    """What all sessions and processes spent today, when it became known or others changed it."""
+
+    cost: Money
+    other: tuple[Money, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(EventBase):
     """Exactly one per run, whatever happened."""
 
@@ -343,5 +351,6 @@ AgentEvent: TypeAlias = (
     | ModelChanged
     | SessionChanged
     | Notice
+    | TodayChanged
     | RunEnded
 )

@@ -1,4 +1,4 @@
-"""Amounts that say how sure they are, and the sums the panel shows. Light: the first frame needs it."""
+"""Amounts that say how sure they are, how they are written, and the sums the panel shows. The first frame needs it."""
 
 from __future__ import annotations
 
@@ -41,8 +41,23 @@ class CostTotals:
     turn_other: tuple[Money, ...] = ()
     """Amounts in further currencies; they cannot be added up."""
     session_other: tuple[Money, ...] = ()
+    today_cost: Money | None = None
+    """Since midnight, over all sessions and processes of the user; None: not known."""
+    today_other: tuple[Money, ...] = ()
     tokens_estimated: bool = False
     """Some of the session's tokens are our own count: a call that runs, or one that was never reported."""
+
+
+def format_tokens(count: int) -> str:
+    """`214`, `27.1k`, `128k`, `1.05M`."""
+    if count < 1000:
+        return str(count)
+    if count < 99_950:
+        text = f"{count / 1000:.1f}"
+        return f"{text.removesuffix('.0') if count >= 10_000 and count % 1000 == 0 else text}k"
+    if count < 999_500:
+        return f"{round(count / 1000)}k"
+    return f"{count / 1_000_000:.2f}M"
 
 
 def format_amount(amount: Decimal, currency: str = "USD") -> str:

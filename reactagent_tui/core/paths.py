@@ -26,6 +26,11 @@ class Paths:
         return self.state / "sessions"
 
     @property
+    def usage_db(self) -> Path:
+        """One row per model call of every session."""
+        return self.state / "usage.db"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 

@@ -5,19 +5,24 @@ Single-threaded: everything here runs in the loop that made it.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
+from reactagent_tui.core.cost.booking import Booking
 from reactagent_tui.core.cost.budget import Budget, Scope, from_record
 from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
 from reactagent_tui.core.cost.pricing import PriceBook
+from reactagent_tui.core.cost.usage_log import UsageLog
 from reactagent_tui.core.errors import ConfigError
-from reactagent_tui.core.events import Notice
+from reactagent_tui.core.events import Notice, TodayChanged
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.http import HttpPool
@@ -33,6 +38,7 @@ from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
+from reactagent_tui.core.sessions.usage_rows import skill_of
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import builtin_tools
 from reactagent_tui.core.tools.places import PathLocks
@@ -65,6 +71,7 @@ class Runtime:
     options: Options = Options()
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
+    _usage: UsageLog | None = None
     _http: HttpPool = field(default_factory=HttpPool)
     _secrets: list[str] = field(default_factory=list[str])
     _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
@@ -222,6 +229,8 @@ class Runtime:
             await provider.aclose()
         await self._http.aclose()
         await sweep_all()
+        if self._usage is not None:
+            await asyncio.to_thread(self._usage.close)
         self._close_log()
 
     # -- building ---------------------------------------------------------------------------
@@ -278,11 +287,17 @@ class Runtime:
             raise ConfigError(f"--debug: cannot write {path}: {error.strerror or error}") from error
 
     def _ledger(self, file: SessionFile) -> Ledger:
+        usage, project = self.usage_log(), file.header.workdir
+
         def keep(row: LedgerRow) -> None:
             file.append("usage", {"row": row.to_record()})
+            if not file.sealed:
+                usage.record(Booking(row, project, skill_of(file.messages)))
 
-        ledger = Ledger(file.id, PriceBook.from_config(self.loaded.config), on_row=keep)
+        today = partial(usage.today, without_open_of=file.id)
+        ledger = Ledger(file.id, PriceBook.from_config(self.loaded.config), on_row=keep, today=today)
         ledger.restore(_rows_of(file))
+        usage.fill(Booking(row, project) for row in ledger.rows)
         return ledger
 
     def _budget(self, file: SessionFile, ledger: Ledger) -> Budget:
@@ -296,6 +311,30 @@ class Runtime:
             limits = from_record(said[-1].get("limits", {}))
         return Budget(ledger.totals, limits)
 
+    def usage_log(self) -> UsageLog:
+        """Every model call of the user on its way to usage.db, and what today cost; begun at the first question."""
+        if self._usage is None:
+            try:
+                post: Callable[..., object] = asyncio.get_running_loop().call_soon_threadsafe
+            except RuntimeError:
+                post = _drop  # no loop, nobody to tell
+            self._usage = UsageLog(
+                self.paths.usage_db,
+                on_trouble=lambda text: _post(post, self._usage_trouble, text),
+                on_today=lambda: _post(post, self._tell_today),
+            )
+            self._usage.start()
+        return self._usage
+
+    def _usage_trouble(self, text: str) -> None:
+        log.warning("usage.db: %s", text)
+        self.reporter.emit(Notice(key="usage_db.trouble", params={"text": text}, level="warn"))
+
+    def _tell_today(self) -> None:
+        today = self.usage_log().today()
+        if today is not None:
+            self.reporter.emit(TodayChanged(cost=today.cost, other=today.other_costs))
+
     def _system(self, session: LiveSession) -> str:
         key = session.id
         if key not in self._instructions:
@@ -307,6 +346,16 @@ class Runtime:
             plan_mode=session.mode == "plan",
         )
         return join(compose(parts))
+
+
+def _drop(*_: object) -> None:
+    """For a runtime that was built outside a loop."""
+
+
+def _post(post: Callable[..., object], act: Callable[..., None], *values: str) -> None:
+    """Call it in the runtime's loop, from another thread; a loop that has ended hears no more."""
+    with contextlib.suppress(RuntimeError):
+        post(act, *values)
 
 
 def _rows_of(file: SessionFile) -> list[LedgerRow]:

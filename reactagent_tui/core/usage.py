@@ -51,7 +51,7 @@ class Usage:
         record: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if value:
+            if value or isinstance(value, Decimal):
                 record[field.name] = str(value) if isinstance(value, Decimal) else value
         return record
 

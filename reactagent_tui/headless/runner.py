@@ -29,6 +29,7 @@ from reactagent_tui.core.display import (
     OutputBlock,
     TableBlock,
     TextBlock,
+    cell_width,
     clean,
 )
 from reactagent_tui.core.errors import ReactAgentError, StorageError
@@ -289,13 +290,11 @@ def block_text(block: DisplayBlock) -> str:
 
 
 def _table_text(rows: tuple[tuple[str, ...], ...], align: str) -> str:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    widths = [max(cell_width(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines: list[str] = []
     for row in rows:
-        cells = [
-            cell.rjust(widths[k]) if k < len(align) and align[k] == "r" else cell.ljust(widths[k])
-            for k, cell in enumerate(row)
-        ]
+        gaps = [" " * (widths[k] - cell_width(cell)) for k, cell in enumerate(row)]
+        cells = [gaps[k] + cell if align[k : k + 1] == "r" else cell + gaps[k] for k, cell in enumerate(row)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 

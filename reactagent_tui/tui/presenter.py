@@ -8,18 +8,10 @@ from pathlib import Path
 
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.messages import ToolCall
-from reactagent_tui.core.money import format_amount, format_money
-
-__all__ = [
-    "format_amount",
-    "format_money",
-    "format_seconds",
-    "format_size",
-    "format_tokens",
-    "key_argument",
-    "short_path",
-    "verb",
-]
+from reactagent_tui.core.money import UNKNOWN as UNKNOWN
+from reactagent_tui.core.money import format_amount as format_amount
+from reactagent_tui.core.money import format_money as format_money
+from reactagent_tui.core.money import format_tokens as format_tokens
 
 _VERBS = {
     "run_shell_command": "shell",
@@ -102,18 +94,6 @@ def format_seconds(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} m {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} m"
-
-
-def format_tokens(count: int) -> str:
-    """`214`, `27.1k`, `128k`, `1.05M`."""
-    if count < 1000:
-        return str(count)
-    if count < 99_950:
-        text = f"{count / 1000:.1f}"
-        return f"{text.removesuffix('.0') if count >= 10_000 and count % 1000 == 0 else text}k"
-    if count < 999_500:
-        return f"{round(count / 1000)}k"
-    return f"{count / 1_000_000:.2f}M"
 
 
 def format_size(count: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 
+from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
+from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, TextBlock
@@ -12,7 +14,6 @@ from reactagent_tui.core.errors import ReactAgentError
 from reactagent_tui.core.llm.base import WireRecord
 from reactagent_tui.core.safety.permissions import MODES, Mode
 from reactagent_tui.core.skills.loader import weight
-from reactagent_tui.core.usage import Usage
 
 SESSIONS_SHOWN = 20
 REPEATS = 5
@@ -26,7 +27,7 @@ def basic_commands() -> CommandRegistry:
             Command("skills", show_skills),
             Command("model", change_model, "[name]"),
             Command("mode", change_mode, "[ask|edits|plan|auto]"),
-            Command("cost", show_cost),
+            Command("cost", show_cost, COST_USAGE),
             Command("sessions", show_sessions),
             Command("resume", resume, "[id|text]", headless=False),
             Command("new", start_new, headless=False),
@@ -105,38 +106,6 @@ def change_mode(host: Host, arguments: str) -> CommandResult:
     return CommandResult((TextBlock(t("mode.now", mode=mode), "ok"),))
 
 
-def show_cost(host: Host, _arguments: str) -> CommandResult:
-    """The ledger: a row per model call, then the totals."""
-    t = host.t
-    rows = [
-        (
-            str(n),
-            row.cause,
-            f"{row.provider}/{row.model}",
-            *_usage_cells(row.usage),
-            _amount(row.cost.amount),
-            t(f"cost.state.{row.cost.state}"),
-        )
-        for n, row in enumerate(host.ledger.rows, 1)
-    ]
-    if not rows:
-        return CommandResult((TextBlock(t("cost.none"), "dim"),))
-    totals = host.ledger.totals()
-    total = totals.session_cost
-    rows.append(
-        (
-            "",
-            t("cost.total"),
-            "",
-            *_usage_cells(totals.session_usage),
-            _amount(total.amount),
-            t(f"cost.state.{total.state}"),
-        )
-    )
-    columns = tuple(t(f"cost.{name}") for name in ("call", "cause", "model", "in", "cached", "out", "money", "state"))
-    return CommandResult((TableBlock(columns, tuple(rows), "rllrrrrl"),))
-
-
 def show_sessions(host: Host, _arguments: str) -> CommandResult:
     """The sessions of this folder, newest first."""
     t = host.t
@@ -211,11 +180,3 @@ def _curl(exchange: WireRecord) -> str:
     headers = " ".join(f"-H {shlex.quote(f'{name}: {value}')}" for name, value in exchange.headers.items())
     body = shlex.quote(json.dumps(exchange.request, ensure_ascii=False))
     return f"curl -N {shlex.quote(exchange.url)} {headers} -d {body}"
-
-
-def _usage_cells(usage: Usage) -> tuple[str, str, str]:
-    return (f"{usage.prompt:,}", f"{usage.cache_read:,}", f"{usage.output:,}")
-
-
-def _amount(amount: object) -> str:
-    return "—" if amount is None else f"${amount:.4f}"

@@ -72,6 +72,11 @@ class SessionHost:
         return self.session.workdir
 
     @property
+    def session_folder(self) -> Path:
+        """Where the session's own files are."""
+        return self.session.file.folder
+
+    @property
     def messages(self) -> list[Message]:
         return self.session.file.messages
 

@@ -40,16 +40,9 @@ class Standing:
 class Budget:
     """The budgets of one session. Only the user raises them."""
 
-    def __init__(
-        self,
-        totals: Callable[[], CostTotals],
-        limits: Mapping[Scope, Decimal] | None = None,
-        *,
-        today: Callable[[], Money] | None = None,
-    ) -> None:
-        """`totals` are the ledger's; `today` is what every session of this day has cost, this one included."""
+    def __init__(self, totals: Callable[[], CostTotals], limits: Mapping[Scope, Decimal] | None = None) -> None:
+        """`totals` are the ledger's."""
         self._totals = totals
-        self._today = today
         self._limits: dict[Scope, Decimal] = dict(limits or {})
         self._told: set[Scope] = set()
         """Scopes of which it was said that they are nearly used up."""
@@ -107,12 +100,10 @@ class Budget:
             case "session":
                 return self._totals().session_cost
             case "day":
-                session = self._totals().session_cost
-                if self._today is None:
-                    return session
-                today = self._today()
+                totals = self._totals()
+                today = totals.today_cost
                 # a day that could not be read is at least this session
-                return session if today.amount is None and session.amount is not None else today
+                return totals.session_cost if today is None or today.amount is None else today
 
 
 def as_record(limits: Mapping[Scope, Decimal]) -> dict[str, str]:

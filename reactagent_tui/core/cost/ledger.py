@@ -52,6 +52,10 @@ class LedgerRow:
     estimated: bool = False
     """The tokens are our own count; the provider has not reported them, or not all."""
 
+    def ended_anyhow(self) -> LedgerRow:
+        """The row of a call that is over: one that never ended (a crash) stays booked as what it was opened with."""
+        return self if self.ended is not None else replace(self, ended=self.started, interrupted=True)
+
     def to_record(self) -> dict[str, Any]:
         """A JSON-ready dict; money as text."""
         return {
@@ -140,13 +144,18 @@ class Ledger:
         price_book: PriceBook,
         *,
         on_row: Callable[[LedgerRow], None] | None = None,
+        today: Callable[[], Tally | None] = lambda: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`on_row` gets every row when it is opened, when it is closed, and when a late report corrects it."""
+        """`on_row` gets every row when it is opened, when it is closed, and when a late report corrects it.
+
+        `today`: what all sessions spent since midnight, this one's running calls left out; None while nobody knows.
+        """
         self._session_id = session_id
         self._prices = price_book
         self._on_row = on_row
+        self._today = today
         self._now = now
         self._clock = clock
         self._calls: dict[str, _Call] = {}
@@ -265,6 +274,7 @@ class Ledger:
                 session.add(row.usage, row.cost, estimated=row.estimated)
                 if row.turn == self._turn:
                     turn.add(row.usage, row.cost, estimated=row.estimated)
+        today = self._whole_day()
         return CostTotals(
             turn_usage=turn.usage,
             turn_cost=turn.cost,
@@ -274,6 +284,8 @@ class Ledger:
             tokens_estimated=session.estimated > 0,
             turn_other=turn.other_costs,
             session_other=session.other_costs,
+            today_cost=None if today is None else today.cost,
+            today_other=() if today is None else today.other_costs,
         )
 
     def burn_rate(self) -> Money | None:
@@ -308,14 +320,24 @@ class Ledger:
         latest: dict[str, LedgerRow] = {}
         for row in rows:
             latest[row.call_id] = row
-        for row in latest.values():
-            if row.ended is None:
-                row = replace(row, ended=row.started, interrupted=True)
+        for row in map(LedgerRow.ended_anyhow, latest.values()):
             quote = Quote(() if row.price is None else (replace(row.price, tier=0),), row.cost.state == "free")
             call = self._calls[row.call_id] = _Call(row, quote, 0.0, ended=0.0)
             self._ended.append(call)
             self._session_sum.add(row.usage, row.cost, estimated=row.estimated)
             self._turn = max(self._turn, row.turn)
+
+    def _whole_day(self) -> Tally | None:
+        """What everybody spent today, with this session's running calls as they stand."""
+        today = self._today()
+        if today is None or not self._open:
+            return today
+        today = today.copy()
+        date = self._now().astimezone().date()
+        for row in map(self._live_row, self._open.values()):
+            if row.started.astimezone().date() == date:
+                today.add(row.usage, row.cost, estimated=row.estimated)
+        return today
 
     def _live_row(self, call: _Call) -> LedgerRow:
         usage = _usage_so_far(call)

@@ -34,6 +34,16 @@ class Tally:
         self.estimated -= estimated
         self._count(cost, -1)
 
+    def include(self, other: Tally) -> None:
+        """Count in everything another sum holds."""
+        self.usage = self.usage + other.usage
+        self.calls += other.calls
+        self.estimated += other.estimated
+        for state, calls in other._states.items():
+            self._states[state] = self._states.get(state, 0) + calls
+        for currency, amount in other._amounts.items():
+            self._amounts[currency] = self._amounts.get(currency, Decimal(0)) + amount
+
     def copy(self) -> Tally:
         """An independent sum that starts from this one."""
         return Tally(self.usage, self.calls, self.estimated, dict(self._amounts), dict(self._states))

@@ -30,6 +30,7 @@ from reactagent_tui.core.events import (
     TextReclassified,
     ThinkingDelta,
     TitleChanged,
+    TodayChanged,
     ToolCallDelta,
     ToolFinished,
     ToolOutput,
@@ -157,6 +158,8 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
             chat.status.update_usage(event)
         case BudgetChanged(limit=limit, scope=scope, spent=spent):
             chat.usage_panel.set_budget(limit, scope, spent.amount or Decimal(0))
+        case TodayChanged(cost=cost, other=other):
+            chat.usage_panel.update_today(cost, other)
         case BudgetReached():
             chat.usage_panel.update_budget(event)
             chat.transcript.add_notice(budget_line(chat.t, event), level="warn")

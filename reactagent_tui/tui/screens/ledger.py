@@ -1,121 +1,68 @@
-"""The ledger: one row per model call, what it cost, and the sum pinned below."""
+"""The ledger: one row per model call, or per model, agent or cause; what it cost, and the sum pinned below."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
-from typing import Literal
 
 from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
+from reactagent_tui.core.cost.spending import Spending
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.money import Money
 from reactagent_tui.locales import Translate
-from reactagent_tui.tui.presenter import format_amount, format_money, format_tokens
+from reactagent_tui.tui.screens.ledger_table import (
+    GAP,
+    ORDERS,
+    VIEWS,
+    Cells,
+    Column,
+    Order,
+    View,
+    call_cells,
+    cell,
+    columns_for,
+    group_cells,
+    grouped_lines,
+    sorted_lines,
+    sum_of,
+    table_line,
+    taken,
+    total_cost,
+)
+from reactagent_tui.tui.screens.ledger_table import LedgerLine as LedgerLine
 from reactagent_tui.tui.widgets.filter_head import Lines, filter_head
 from reactagent_tui.tui.widgets.line_edit import LineEdit
-from reactagent_tui.tui.widgets.line_layout import Part, cut, join_parts, pad, pad_left
+from reactagent_tui.tui.widgets.line_layout import Part, cut, join_parts, pad
 
-LineState = Literal["reported", "estimated", "unknown", "free", "running", "interrupted"]
-Order = Literal["time", "cost", "model"]
-_ORDERS: tuple[Order, ...] = ("time", "cost", "model")
-_STATE_STYLES = {
-    "reported": "$text-muted",
-    "estimated": "$text-muted",
-    "unknown": "$warning",
-    "free": "$text-muted",
-    "running": "$primary",
-    "interrupted": "$warning",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerLine:
-    """One model call as the table shows it. `time` is ready to read (`14:03:21`)."""
-
-    time: str
-    agent: str
-    cause: str
-    model: str
-    input: int
-    """All prompt tokens; `cached` of them were read from a cache."""
-    cached: int
-    output: int
-    cost: Money
-    state: LineState
-    estimated: bool = False
-    """The tokens are our own count."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    key: str
-    width: int
-    keep: int
-    """The column with the lowest number goes first on a narrow screen."""
-    right: bool = False
-
-
-_COLUMNS = (
-    _Column("time", 8, 5),
-    _Column("agent", 10, 2),
-    _Column("cause", 10, 3),
-    _Column("model", 22, 6),
-    _Column("in", 7, 7, right=True),
-    _Column("cached", 7, 4, right=True),
-    _Column("out", 7, 8, right=True),
-    _Column("cost", 9, 9, right=True),
-    _Column("state", 11, 1),
-)
-_GAP = 2
-_LEAST_BAR = 8
-
-
-def sorted_lines(lines: Sequence[LedgerLine], order: Order) -> list[LedgerLine]:
-    """Newest first by time (the order they came in, reversed), dearest first by cost, by name by model."""
-    newest = list(reversed(lines))
-    if order == "cost":
-        return sorted(newest, key=lambda line: line.cost.amount or Decimal(-1), reverse=True)
-    if order == "model":
-        return sorted(newest, key=lambda line: line.model)
-    return newest
-
-
-def total_cost(lines: Sequence[LedgerLine]) -> str:
-    """The sum as text, by currency; `~` when any part is an estimate, `—` when nothing has a price."""
-    sums: dict[str, Decimal] = {}
-    estimated = False
-    for line in lines:
-        if line.cost.amount is not None and line.cost.state != "unknown":
-            sums[line.cost.currency] = sums.get(line.cost.currency, Decimal(0)) + line.cost.amount
-            estimated |= line.cost.state == "estimated"
-    if not sums:
-        return format_money(Money(None, "unknown"))
-    text = " + ".join(format_amount(amount, currency) for currency, amount in sorted(sums.items()))
-    return f"~{text}" if estimated else text
-
-
-def _tokens(count: int, *, estimated: bool) -> str:
-    return ("~" if estimated else "") + format_tokens(count)
+Save = Callable[[], Awaitable[str]]
+"""Writes the calls into a CSV file and returns what to tell the user."""
 
 
 class LedgerScreen(Screen[None]):
-    """Typing filters, Tab changes the order, arrows scroll, ESC goes back. Totals follow the filter."""
+    """Typing filters, Tab changes the order, Shift+Tab the grouping, Ctrl+S saves a CSV, arrows scroll, ESC goes back.
+
+    Totals follow the filter; the file holds every call.
+    """
 
     CSS_PATH = "../styles/screens.tcss"
 
-    def __init__(self, t: Translate, lines: Sequence[LedgerLine]) -> None:
+    def __init__(self, t: Translate, lines: Sequence[LedgerLine], save: Save | None = None) -> None:
         super().__init__()
         self._t = t
         self._all = list(lines)
+        self._save = save
         self._order: Order = "time"
+        self._view: View = "calls"
         self._filter = LineEdit()
         self._rows = sorted_lines(self._all, self._order)
+        self._groups: list[Spending] = []
         self._top = 0
+        self._told = ""
+        """What the last save said; gone with the next key."""
 
     def compose(self) -> ComposeResult:
         yield Lines(self._paint_head, id="ledger-head")
@@ -130,18 +77,29 @@ class LedgerScreen(Screen[None]):
 
     @property
     def rows(self) -> Sequence[LedgerLine]:
-        """The calls shown now, from top to bottom."""
+        """The calls that count now, whether they are shown one by one or in groups; from top to bottom."""
         return self._rows
+
+    @property
+    def groups(self) -> Sequence[Spending]:
+        """The groups shown now, from top to bottom; empty when single calls are shown."""
+        return self._groups
 
     def on_key(self, event: events.Key) -> None:
         page = max(self.size.height - 6, 1)
         moves = {"up": -1, "down": 1, "pageup": -page, "pagedown": page}
-        moves |= {"ctrl+home": -len(self._rows), "ctrl+end": len(self._rows)}
+        moves |= {"ctrl+home": -self._count, "ctrl+end": self._count}
+        self._told = ""
         if event.key == "escape":
             self.dismiss(None)
         elif event.key == "tab":
-            self._order = _ORDERS[(_ORDERS.index(self._order) + 1) % len(_ORDERS)]
+            self._order = ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)]
             self._choose_rows()
+        elif event.key == "shift+tab":
+            self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
+            self._choose_rows()
+        elif event.key == "ctrl+s" and self._save is not None:
+            self.run_worker(self._save_file(self._save), exit_on_error=False, exclusive=True)
         elif event.key in moves:
             self._scroll_rows(moves[event.key])
         elif self._filter.press(event.key, event.character):
@@ -164,10 +122,19 @@ class LedgerScreen(Screen[None]):
         self._scroll_rows(-3)
         event.stop()
 
+    async def _save_file(self, save: Save) -> None:
+        self._told = await save()
+        self._repaint_all()
+
+    @property
+    def _count(self) -> int:
+        return len(self._rows if self._view == "calls" else self._groups)
+
     def _choose_rows(self) -> None:
         words = self._filter.text.casefold().split()
         found = [line for line in self._all if all(word in self._haystack(line) for word in words)]
         self._rows = sorted_lines(found, self._order)
+        self._groups = [] if self._view == "calls" else grouped_lines(found, self._view, self._order)
         self._top = 0
         self._repaint_all()
 
@@ -176,7 +143,7 @@ class LedgerScreen(Screen[None]):
         return f"{line.time} {line.agent} {line.cause} {line.model} {state}".casefold()
 
     def _scroll_rows(self, rows: int) -> None:
-        self._top = min(max(self._top + rows, 0), max(len(self._rows) - max(self.size.height - 5, 1), 0))
+        self._top = min(max(self._top + rows, 0), max(self._count - max(self.size.height - 5, 1), 0))
         self._repaint_all()
 
     def _repaint_all(self) -> None:
@@ -185,69 +152,70 @@ class LedgerScreen(Screen[None]):
                 lines.repaint()
 
     def _paint_head(self, width: int, height: int) -> Sequence[Content]:
-        return [filter_head(self._t("ledger.title"), self._filter, str(len(self._rows)), width, self._t)]
+        title = self._t("ledger.title")
+        if self._view != "calls":
+            title = f"{title} · {self._view_name(self._view)}"
+        return [filter_head(title, self._filter, str(self._count), width, self._t)]
+
+    def _view_name(self, view: View) -> str:
+        return self._t(f"ledger.view_{view}")
 
     def _paint_table(self, width: int, height: int) -> Sequence[Content]:
-        columns, bar_width = _columns_for(width - 2)
+        rows, currency = self._cells(), sum_of(self._rows).total.cost.currency
+        columns, bar_width = self._columns(width)
         if not self._rows:
             text = self._t("picker.none") if self._filter.text else self._t("ledger.empty")
             return [Content.styled(f" {cut(text, width - 2)}", "$text-muted")]
-        heading = [self._cell(self._t(f"ledger.{column.key}"), column) for column in columns]
-        lines = [Content.styled(" " + (" " * _GAP).join(heading), "$text-muted")]
-        dearest = max((line.cost.amount or Decimal(0) for line in self._rows), default=Decimal(0))
-        for row in self._rows[self._top : self._top + max(height - 1, 0)]:
-            lines.append(self._row_line(row, columns, bar_width, dearest))
+        heading = [cell(self._t(self._heading(column)), column) for column in columns]
+        lines = [Content.styled(" " + (" " * GAP).join(heading), "$text-muted")]
+        amounts = [cost.amount or Decimal(0) if cost.currency == currency else Decimal(0) for _, cost in rows]
+        dearest = max(amounts, default=Decimal(0)) or Decimal(1)
+        shown = slice(self._top, self._top + max(height - 1, 0))
+        for (cells, _), amount in zip(rows[shown], amounts[shown], strict=True):
+            lines.append(table_line(cells, columns, float(amount / dearest), bar_width))
         return lines
 
-    def _row_line(self, row: LedgerLine, columns: Sequence[_Column], bar_width: int, dearest: Decimal) -> Content:
-        values: dict[str, tuple[str, str]] = {
-            "time": (row.time, "$text-muted"),
-            "agent": (row.agent, ""),
-            "cause": (row.cause, "$text-muted"),
-            "model": (row.model, ""),
-            "in": (_tokens(row.input, estimated=row.estimated), ""),
-            "cached": (format_tokens(row.cached), "$text-muted"),
-            "out": (_tokens(row.output, estimated=row.estimated), ""),
-            "cost": (format_money(row.cost), "bold"),
-            "state": (self._t(f"ledger.state_{row.state}"), _STATE_STYLES[row.state]),
-        }
-        cells = [Content.styled(self._cell(clean_line(values[c.key][0]), c), values[c.key][1]) for c in columns]
-        if bar_width:
-            share = float((row.cost.amount or Decimal(0)) / dearest) if dearest else 0.0
-            cells.append(Content.styled("━" * round(share * bar_width), "$primary"))
-        return Content.assemble(" ", Content(" " * _GAP).join(cells))
+    def _columns(self, width: int) -> tuple[list[Column], int]:
+        cells = [cells for cells, _ in self._cells()] if self._view != "calls" else []
+        return columns_for(self._view, width - 2, [*cells, self._sums()])
+
+    def _sums(self) -> Cells:
+        return {**group_cells(sum_of(self._rows)), "cost": (total_cost(self._rows), "")}
+
+    def _heading(self, column: Column) -> str:
+        return f"ledger.{self._view if column.key == 'name' else column.key}"
+
+    def _cells(self) -> list[tuple[Cells, Money]]:
+        """Every line of the table, with the money that its bar shows."""
+        if self._view == "calls":
+            return [(call_cells(row, self._t), row.cost) for row in self._rows]
+        return [(group_cells(group), group.total.cost) for group in self._groups]
 
     def _paint_total(self, width: int, height: int) -> Sequence[Content]:
-        columns, _ = _columns_for(width - 2)
-        rows = self._rows
-        estimated = any(row.estimated for row in rows)
-        sums = {
-            "in": _tokens(sum(row.input for row in rows), estimated=estimated),
-            "cached": format_tokens(sum(row.cached for row in rows)),
-            "out": _tokens(sum(row.output for row in rows), estimated=estimated),
-            "cost": total_cost(rows),
-        }
-        label_width = sum(c.width + _GAP for c in columns if c.key not in sums and c.key != "state") - _GAP
-        label = self._t("ledger.total", n=len(rows))
-        if unpriced := sum(row.cost.amount is None for row in rows):
+        columns, _ = self._columns(width)
+        total = self._sums()
+        sums = {key: total[key][0] for key in ("in", "cached", "out", "cost", "reported", "estimated", "no_price")}
+        before = [c for c in columns if c.key not in sums and c.key != "state"]
+        label = self._t("ledger.total", n=len(self._rows))
+        if self._view == "calls" and (unpriced := sum(row.cost.amount is None for row in self._rows)):
             label = f"{label} · {self._t('ledger.unpriced', n=unpriced)}"
-        cells = [pad(label, max(label_width, 4)), *(self._cell(sums[c.key], c) for c in columns if c.key in sums)]
-        return [Content.styled(" " + (" " * _GAP).join(cells), "bold")]
+        cells = [pad(label, max(taken(before), 4)), *(cell(sums[c.key], c) for c in columns if c.key in sums)]
+        return [Content.styled(" " + (" " * GAP).join(cells), "bold")]
 
     def _paint_keys(self, width: int, height: int) -> Sequence[Content]:
-        order = self._t("ledger.keys_sort", order=self._t(f"ledger.sort_{self._order}"))
-        parts = [Part(Content(self._t("picker.key_move")), 1), Part(Content(order), 2)]
+        if self._told:
+            return [Content.styled(f" {cut(clean_line(self._told), width - 2)}", "bold")]
+        order = self._t("ledger.keys_sort", order=self._t(f"ledger.sort_{self._order_name()}"))
+        following = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
+        parts = [
+            Part(Content(self._t("picker.key_move")), 1),
+            Part(Content(order), 3),
+            Part(Content(self._t("ledger.keys_view", view=self._view_name(following))), 4),
+        ]
+        if self._save is not None:
+            parts.append(Part(Content(self._t("ledger.keys_save")), 2))
         parts.append(Part(Content(self._t("picker.key_back")), 9))
         return [Content.assemble(" ", join_parts(parts, width - 2, "   ")).stylize("$text-muted")]
 
-    def _cell(self, text: str, column: _Column) -> str:
-        return pad_left(text, column.width) if column.right else pad(text, column.width)
-
-
-def _columns_for(width: int) -> tuple[list[_Column], int]:
-    """The columns that fit, and how many cells are left for a bar (0: none)."""
-    columns = list(_COLUMNS)
-    while len(columns) > 1 and sum(c.width + _GAP for c in columns) - _GAP > width:
-        columns.remove(min(columns, key=lambda column: column.keep))
-    left = width - sum(c.width + _GAP for c in columns)
-    return columns, min(left, 40) if left >= _LEAST_BAR else 0
+    def _order_name(self) -> str:
+        return "name" if self._order == "model" and self._view != "calls" else self._order

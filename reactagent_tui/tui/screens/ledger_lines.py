@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from reactagent_tui.tui.screens.ledger import LedgerLine
+from reactagent_tui.tui.screens.ledger_table import LedgerLine
 
 
 def ledger_line(row: Any, t: Callable[..., str]) -> LedgerLine:

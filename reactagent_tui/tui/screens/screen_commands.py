@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reactagent_tui.core.display import TextBlock
+from reactagent_tui.core.display import TextBlock, block_to_text
 
 if TYPE_CHECKING:
     from reactagent_tui.tui.screens.chat import ChatScreen
@@ -151,8 +151,12 @@ async def _open_ledger(chat: ChatScreen) -> None:
     async def rows(agent: Any) -> Any:
         return agent.session.ledger.rows
 
+    async def save() -> str:
+        result: Any = await chat.home.bridge.command("cost", "csv")
+        return " ".join(block_to_text(block) for block in result.blocks)
+
     found = await chat.home.bridge.query(rows)
-    chat.app.push_screen(LedgerScreen(chat.t, [ledger_line(row, chat.t) for row in found]))
+    chat.app.push_screen(LedgerScreen(chat.t, [ledger_line(row, chat.t) for row in found], save))
 
 
 def open_call(chat: ChatScreen, call_id: str) -> None:
@@ -211,5 +215,5 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"model", "resume"})
+_ONLY_BARE = frozenset({"cost", "model", "resume"})
 """With arguments these belong to the core."""

@@ -1,4 +1,4 @@
-"""Tokens and money on the right side: context, traffic, turn and session cost, budget, cost per step."""
+"""Tokens and money on the right side: context, traffic, cost of turn, session and day, budget, cost per step."""
 
 from __future__ import annotations
 
@@ -48,11 +48,14 @@ class UsagePanel(Painted):
         self._samples: deque[tuple[float, Decimal]] = deque()
         self._step_costs: dict[tuple[str, int], dict[str, float]] = {}
         self._budget: tuple[Scope, Decimal, Decimal] | None = None
+        self._today: tuple[Money, ...] = ()
+        """The last that was heard, by currency; empty until then."""
 
     def update_usage(self, event: UsageUpdated) -> None:
         """Newest numbers; between two moves they wait for `tick`."""
         now = self._clock()
         self._event = event
+        self._note_today(event.totals)
         self._note_spending(event, now)
         if event.final or now - self._painted_at >= SHORTEST_INTERVAL:
             self._move(now)
@@ -68,10 +71,17 @@ class UsagePanel(Painted):
     def update_budget(self, event: BudgetReached) -> None:
         self.set_budget(event.limit, event.scope, event.spent.amount or Decimal(0))
 
+    def update_today(self, cost: Money, other: tuple[Money, ...] = ()) -> None:
+        """What today cost, from outside a run: other sessions and processes spend as well."""
+        self._today = (cost, *other)
+        self._fit_height()
+        self.repaint()
+
     def show_totals(self, totals: CostTotals, context_used: int, context_size: int, *, assumed: bool = False) -> None:
         """The state of a session that was just opened."""
         self._samples.clear()
         self._step_costs.clear()
+        self._note_today(totals)
         from reactagent_tui.core.events import UsageUpdated
 
         self._event = UsageUpdated(
@@ -109,7 +119,7 @@ class UsagePanel(Painted):
     def _fit_height(self) -> None:
         lines = 1
         if self._event is not None:
-            lines = 7 + self._has_writes + (self._budget is not None) + bool(self._step_costs)
+            lines = 7 + bool(self._today) + self._has_writes + (self._budget is not None) + bool(self._step_costs)
         if self.styles.height is None or self.styles.height.value != lines:
             self.styles.height = lines
 
@@ -119,6 +129,10 @@ class UsagePanel(Painted):
         return event is not None and bool(
             event.totals.session_usage.cache_write + event.totals.session_usage.cache_write_1h
         )
+
+    def _note_today(self, totals: CostTotals) -> None:
+        if totals.today_cost is not None:
+            self._today = (totals.today_cost, *totals.today_other)
 
     def _note_spending(self, event: UsageUpdated, now: float) -> None:
         amount = event.totals.session_cost.amount
@@ -186,10 +200,14 @@ class UsagePanel(Painted):
         currency = event.totals.session_cost.currency
         speed = self._t("usage.speed", rate=f"{rate:.0f}") if rate else ""
         per_minute = self._t("usage.burn", amount=format_amount(burn, currency)) if burn else ""
-        return [
+        lines = [
             self._amount("usage.turn", event.totals.turn_cost, event.totals, speed, width),
             self._amount("usage.session", event.totals.session_cost, event.totals, per_minute, width),
         ]
+        if self._today:
+            others = " ".join(f"+ {format_money(money)}" for money in self._today[1:])
+            lines.append(self._amount("usage.today", self._today[0], event.totals, others, width))
+        return lines
 
     def _amount(self, key: str, money: Money, totals: CostTotals, right: str, width: int) -> Content:
         is_local = money.state == "free" and totals.calls > 0

@@ -18,17 +18,16 @@ class Spending:
         self.turn = self.session = self.day = Decimal(0)
 
     def totals(self) -> CostTotals:
-        return CostTotals(turn_cost=Money(self.turn, "reported"), session_cost=Money(self.session, "estimated"))
-
-    def today(self) -> Money:
-        return Money(self.day, "reported")
+        return CostTotals(
+            turn_cost=Money(self.turn, "reported"),
+            session_cost=Money(self.session, "estimated"),
+            today_cost=Money(self.day, "reported"),
+        )
 
 
 def test_the_one_that_is_used_up_most_counts() -> None:
     spending = Spending()
-    budget = Budget(
-        spending.totals, {"turn": Decimal(1), "session": Decimal(2), "day": Decimal(10)}, today=spending.today
-    )
+    budget = Budget(spending.totals, {"turn": Decimal(1), "session": Decimal(2), "day": Decimal(10)})
     assert budget.reached() is None
     spending.turn, spending.session, spending.day = Decimal("0.5"), Decimal("1.9"), Decimal(3)
     tightest = budget.tightest()
@@ -97,10 +96,17 @@ def test_unknown_prices_never_reach_a_limit_but_known_parts_do() -> None:
 
 
 def test_a_day_that_cannot_be_read_is_this_session() -> None:
+    for today in (None, Money(None, "unknown")):
+        totals = CostTotals(session_cost=Money(Decimal(3), "reported"), today_cost=today)
+        assert Budget(lambda totals=totals: totals, {"day": Decimal(1)}).reached() is not None
+
+
+def test_other_sessions_count_for_the_day() -> None:
     spending = Spending()
-    spending.session = Decimal(3)
-    budget = Budget(spending.totals, {"day": Decimal(1)}, today=lambda: Money(None, "unknown"))
-    assert budget.reached() is not None
+    spending.session, spending.day = Decimal("0.1"), Decimal(11)
+    reached = Budget(spending.totals, {"session": Decimal(1), "day": Decimal(10)}).reached()
+    assert reached is not None
+    assert (reached.scope, reached.spent.amount) == ("day", Decimal(11))
 
 
 @given(st.dictionaries(st.sampled_from(SCOPES), st.decimals(0, 1000, places=4).filter(lambda d: d > 0)))

@@ -117,3 +117,23 @@ async def test_the_budget_bar_follows_the_session_and_hides_without_a_limit() ->
 )
 def test_context_colours(share: float, style: str) -> None:
     assert context_style(share) == style
+
+
+async def test_today_is_a_third_line_once_it_is_known() -> None:
+    app = Gallery()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.fill()
+        assert "Today" not in shown(app)
+        height = len(app.usage.paint(37, 20))
+        event = usage_event()
+        told = replace(event.totals, today_cost=Money(Decimal("1.5"), "estimated"))
+        app.usage.update_usage(replace(event, totals=told))
+        assert shown(app).splitlines()[7].split() == ["Today", "~$1.50"]
+        app.usage.update_usage(event)  # an event that does not know it leaves it as it is
+        assert shown(app).splitlines()[7].split() == ["Today", "~$1.50"]
+        app.usage.update_today(Money(None, "unknown"), (Money(Decimal(3), "reported", "CNY"),))
+        assert shown(app).splitlines()[7].split() == ["Today", "—", "+", "¥3.00"]
+        await pilot.pause()
+        assert app.usage.size.height == len(app.usage.paint(37, 20)) == height + 1
+        app.usage.show_totals(CostTotals(), 0, 1000)
+        assert "Today" in shown(app)
