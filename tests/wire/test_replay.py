@@ -1,8 +1,7 @@
-"""Every recorded stream gives the right message, whole and cut in two at every byte."""
+"""Every recorded stream gives the right message. That it does so however it is cut: `test_splits.py`."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -20,7 +19,7 @@ from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, WireRules
 from reactagent_tui.core.llm.openai_payload import to_payload
 from reactagent_tui.core.messages import StopReason, ThinkingPart, ToolResult, UserMessage
 from reactagent_tui.core.usage import Usage
-from tests.wire.replaying import FOLDER, replay, stream_bytes
+from tests.wire.replaying import CHAT, FOLDER
 from tests.wire.validators import deepseek_complaints, openai_complaints
 
 LS = {"command": "ls"}
@@ -130,7 +129,7 @@ def test_every_stream_has_its_expectation() -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_whole(name: str) -> None:
-    expected, got = EXPECTED[name], replay([stream_bytes(name)])
+    expected, got = EXPECTED[name], CHAT.replay([CHAT.read(name)])
     message = got.message
     assert message.text == expected.text
     assert message.thinking == expected.thinking
@@ -146,38 +145,9 @@ def test_whole(name: str) -> None:
         assert got.error.retryable is expected.retryable
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_cut_in_two_at_every_byte(name: str) -> None:
-    data = stream_bytes(name)
-    whole = replay([data]).key
-    for at in range(1, len(data)):
-        assert replay([data[:at], data[at:]]).key == whole, at
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_byte_by_byte(name: str) -> None:
-    data = stream_bytes(name)
-    assert replay([data[at : at + 1] for at in range(len(data))]).key == replay([data]).key
-
-
-@pytest.mark.parametrize("eol", [b"\r\n", b"\r"])
-@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - {"crlf_bom", "lone_cr"}))
-def test_other_line_ends(name: str, eol: bytes) -> None:
-    data = stream_bytes(name)
-    assert replay([data.replace(b"\n", eol)]).key == replay([data]).key
-
-
-def test_a_line_of_a_megabyte_and_a_half() -> None:
-    text = "x" * 1_500_000
-    chunk = json.dumps({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}).encode()
-    data = b"data: " + chunk + b"\n\ndata: [DONE]\n\n"
-    got = replay([data[at : at + 4096] for at in range(0, len(data), 4096)])
-    assert got.message.text == text
-
-
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.stop == "tool_calls"])
 def test_the_next_request_is_one_that_strict_servers_accept(name: str) -> None:
-    message = replay([stream_bytes(name)]).message
+    message = CHAT.replay([CHAT.read(name)]).message
     results = tuple(ToolResult(call.id, call.name, "done") for call in message.tool_calls)
     request = ModelRequest("m", "You help.", (UserMessage("go"), message, *results))
     plain = ModelInfo("p", "m", "openai-chat", 8_000)
@@ -207,7 +177,7 @@ def test_the_validators_notice_what_is_wrong() -> None:
 
 
 def test_gemini_signature_goes_back_on_its_call() -> None:
-    message = replay([stream_bytes("no_index_gemini")]).message
+    message = CHAT.replay([CHAT.read("no_index_gemini")]).message
     results = tuple(ToolResult(call.id, call.name, "done") for call in message.tool_calls)
     request = ModelRequest("m", "", (UserMessage("go"), message, *results))
     body = to_payload(request, ModelInfo("p", "m", "openai-chat", 8_000))
@@ -223,7 +193,7 @@ def _other() -> ModelInfo:
 
 
 def test_openrouter_details_go_back_merged_and_unmodified() -> None:
-    message = replay([stream_bytes("openrouter_details")]).message
+    message = CHAT.replay([CHAT.read("openrouter_details")]).message
     rules = WireRules(reasoning_replay="always")
     results = tuple(ToolResult(call.id, call.name, "done") for call in message.tool_calls)
     request = ModelRequest("m", "", (UserMessage("go"), message, *results))

@@ -29,7 +29,7 @@ from reactagent_tui.core.llm.openai_chat import OpenAIChatProvider
 from reactagent_tui.core.messages import AssistantMessage, Attachment, ToolCall, ToolResult, UserMessage
 from tests.unit.llm.provider_kit import ASK, INFO, KEY, collect, good, text_of
 from tests.unit.llm.scripted_server import Call, serving
-from tests.wire.replaying import stream_bytes
+from tests.wire.replaying import CHAT
 
 
 async def test_a_reply_and_what_was_sent(pool: HttpPool) -> None:
@@ -121,7 +121,7 @@ async def test_an_unknown_model_is_no_wrong_address(pool: HttpPool) -> None:
 async def test_answers_that_are_no_stream(pool: HttpPool, name: str) -> None:
     async def document(call: Call) -> None:
         await call.head(kind="text/event-stream")  # content types lie
-        for byte in stream_bytes(name):
+        for byte in CHAT.read(name):
             await call.send(bytes([byte]))
 
     async with serving(document) as server:

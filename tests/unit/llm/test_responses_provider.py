@@ -38,7 +38,7 @@ from reactagent_tui.core.messages import AssistantMessage, Attachment, ThinkingP
 from reactagent_tui.core.usage import Usage
 from tests.unit.llm.provider_kit import ASK, KEY, text_of
 from tests.unit.llm.scripted_server import Call, serving
-from tests.wire.responses_replay import responses_bytes
+from tests.wire.replaying import RESPONSES
 
 INFO = ModelInfo("p", "m", "openai-responses", 8_000)
 
@@ -56,7 +56,7 @@ def piece(text: str) -> str:
 
 async def good(call: Call) -> None:
     await call.head()
-    await call.send(responses_bytes("text"))
+    await call.send(RESPONSES.read("text"))
 
 
 async def collect(provider: ResponsesProvider, request: ModelRequest = ASK) -> list[StreamDelta]:
@@ -246,7 +246,7 @@ async def test_reasoning_that_cannot_be_read_any_more_is_dropped_and_newer_goes_
 async def test_answers_that_are_no_stream(pool: HttpPool, name: str) -> None:
     async def document(call: Call) -> None:
         await call.head(kind="text/event-stream")  # content types lie
-        for byte in responses_bytes(name):
+        for byte in RESPONSES.read(name):
             await call.send(bytes([byte]))
 
     async with serving(document) as server:
@@ -309,7 +309,7 @@ async def test_text_before_a_failure_is_handed_out_first(
 async def test_usage_of_a_failed_reply_is_handed_out(pool: HttpPool) -> None:
     async def breaks(call: Call) -> None:
         await call.head()
-        await call.send(responses_bytes("failed_in_text"))
+        await call.send(RESPONSES.read("failed_in_text"))
 
     got: list[StreamDelta] = []
     async with serving(breaks) as server:
