@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from reactagent_tui.core.errors import ProviderError, StreamCutError
+from reactagent_tui.core.errors import ProviderError
 from reactagent_tui.core.llm import anthropic_events, gemini_events, openai_events, responses_events
 from reactagent_tui.core.llm.accumulator import Accumulator
 from reactagent_tui.core.llm.api_errors import Asked
@@ -18,7 +18,7 @@ from reactagent_tui.core.llm.base import Endpoint, StreamDelta
 from reactagent_tui.core.llm.exchange import Exchange
 from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.llm.sse import SseEvent, SseParser
-from reactagent_tui.core.llm.wire_reply import WireReply
+from reactagent_tui.core.llm.wire_reply import WireReply, cut, has_content
 from reactagent_tui.core.messages import AssistantMessage
 
 FOLDER = Path(__file__).parent
@@ -65,12 +65,11 @@ class WireFormat:
         try:
             over = any(self.fold(parser.feed(piece), state, deltas) for piece in pieces)
             over = over or self.fold(parser.close(), state, deltas)
-            if not over and not state.finished:
-                raise StreamCutError("cut", retryable=True)
-            error = _verdict(state)
         except ProviderError as caught:
-            error = caught
-        return self._outcome([*deltas, *state.flush()], error)
+            over, error = True, caught
+        deltas += state.flush()
+        error = error or cut(state, closed=not over, has_content=has_content(deltas)) or _verdict(state)
+        return self._outcome(deltas, error)
 
     def replay_body(self, pieces: Iterable[bytes]) -> Replayed:
         """The same through the exchange, which finds out whether the body is a stream, a document or a page."""

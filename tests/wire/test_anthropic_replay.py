@@ -94,9 +94,9 @@ EXPECTED: dict[str, Expected] = {
     "refusal_bare": Expected("", stop="refusal", usage=used(1)),
     "no_message_stop": Expected("fine"),
     "no_stop_reason": Expected("fine", usage=used(1)),
-    "cut_in_text": failed(StreamCutError, "cut", "The answer is forty"),
-    "cut_before_signature": failed(StreamCutError, "cut", thinking=(("let me", None, None),)),
-    "cut_in_input": failed(StreamCutError, "cut", "I run."),
+    "cut_in_text": failed(StreamCutError, "ended before", "The answer is forty"),
+    "cut_before_signature": failed(StreamCutError, "ended before", thinking=(("let me", None, None),)),
+    "cut_in_input": failed(StreamCutError, "ended before", "I run."),
     "overlapping_blocks": called(
         ("toolu_O", "shell", LS), text="Looking.", thinking=(("plan it", "OSIG", None),), output=8
     ),

@@ -38,8 +38,8 @@ class Expected:
     fields: tuple[str | None, ...] = field(default=())
 
 
-def failed(error: type[ProviderError], said: str, text: str = "", *, retryable: bool = True) -> Expected:
-    return Expected(text, stop="error", error=error, said=said, retryable=retryable)
+def failed(error: type[ProviderError], said: str, text: str = "", *, retryable: bool = True, **more: Any) -> Expected:
+    return Expected(text, stop="error", error=error, said=said, retryable=retryable, **more)
 
 
 def called(*calls: tuple[str, str, dict[str, Any] | None], **more: Any) -> Expected:
@@ -87,9 +87,9 @@ EXPECTED: dict[str, Expected] = {
     "no_done": Expected("fine"),
     "done_without_finish": Expected("The answer is forty"),
     "no_last_newline": Expected("end"),
-    "cut_in_text": failed(StreamCutError, "cut", "The answer is forty"),
-    "cut_in_arguments": failed(StreamCutError, "cut", "Let me."),
-    "cut_in_json": failed(StreamCutError, "cut", "The answer"),
+    "cut_in_text": failed(StreamCutError, "ended before", "The answer is forty"),
+    "cut_in_arguments": failed(StreamCutError, "ended before", "Let me."),
+    "cut_in_json": failed(StreamCutError, "ended before", "The answer"),
     "done_then_more": Expected("over"),
     "error_first": failed(RateLimitError, "Worker local total request limit reached (33/32)"),
     "error_in_text": failed(ServerError, "Provider disconnected", "Working"),
@@ -110,6 +110,24 @@ EXPECTED: dict[str, Expected] = {
         usage=Usage(input=20, output=9, cost_usd=Decimal("0.00123")),
     ),
     "openrouter_finish_error": failed(ServerError, "finish_reason 'error'", "part"),
+    "openrouter_details_then_error": failed(
+        ServerError, "Provider returned error: upstream disconnected", "I will", thinking="Look first."
+    ),
+    "openrouter_native_finish": failed(ServerError, "of the model itself 'MALFORMED_FUNCTION_CALL'"),
+    "choices_null_only": failed(StreamCutError, "before anything came"),
+    "finish_with_words_google": failed(ServerError, "MALFORMED_FUNCTION_CALL", usage=Usage(input=30)),
+    "finish_content_filter_google": Expected("Mix the", stop="content_filter"),
+    "finish_sensitive_glm": Expected("The thing is", stop="content_filter", usage=Usage(input=9, output=3)),
+    "finish_network_error_glm": failed(ServerError, "network_error", thinking="hm"),
+    "finish_no_resource_deepseek": failed(ServerError, "insufficient_system_resource", "Half"),
+    "finish_window_glm": Expected("as far as", stop="length"),
+    "thoughts_in_content_google": called(
+        ("made_1", "shell", LS),
+        text="I look.",
+        thinking="I need the list. So ls.",
+        usage=Usage(input=30, output=9),
+    ),
+    "obfuscated_openai": Expected("Hi", usage=Usage(input=5, output=1)),
     "ollama_one_chunk_call": called(("call_9", "shell", LS)),
     "llamacpp_progress_timings": Expected("hi", usage=Usage(input=800, cache_read=200, output=7)),
     "finish_tool_calls_without_calls": Expected("", "So the answer is 42."),
@@ -186,6 +204,13 @@ def test_gemini_signature_goes_back_on_its_call() -> None:
     assert "extra_content" in body["messages"][1]["tool_calls"][0]
     assert "extra_content" not in str(to_payload(ModelRequest("n", "", request.messages), _other()))
     assert elsewhere["messages"][1]["tool_calls"][0]["id"] == "g1"
+
+
+def test_a_signature_that_came_after_its_call_goes_back_on_it() -> None:
+    message = CHAT.replay([CHAT.read("thoughts_in_content_google")]).message
+    assert [dict(call.extra) for call in message.tool_calls] == [
+        {"extra_content": {"google": {"thought_signature": "c2lnLWFmdGVy"}}}
+    ]
 
 
 def _other() -> ModelInfo:

@@ -127,10 +127,10 @@ EXPECTED: dict[str, Expected] = {
     "error_quota_day": failed(QuotaError, "waiting does not help"),
     "error_key": failed(AuthError, "check the API key"),
     "cut_in_text": failed(
-        StreamCutError, "cut", text("The answer is forty"), retryable=True, usage=Usage(input=5, output=4)
+        StreamCutError, "ended before", text("The answer is forty"), retryable=True, usage=Usage(input=5, output=4)
     ),
-    "cut_in_call": failed(StreamCutError, "cut", text("Let me."), retryable=True),
-    "cut_in_json": failed(StreamCutError, "cut", text("The answer"), retryable=True),
+    "cut_in_call": failed(StreamCutError, "ended before", text("Let me."), retryable=True),
+    "cut_in_json": failed(StreamCutError, "ended before", text("The answer"), retryable=True),
     "stop_in_every_chunk": Expected([text("ab")], usage=Usage(input=5, output=2)),
     "usage_apart": Expected([text("ok")], usage=Usage(input=7, output=2)),
     "usage_thoughts_in_answer": Expected([text("ok")], usage=Usage(input=7, output=30, reasoning=20)),
