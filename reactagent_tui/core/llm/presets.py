@@ -20,6 +20,7 @@ ThinkingStyle = Literal["none", "type", "enable", "effort", "reasoning", "templa
 
 PLAIN_RULES = WireRules()
 _REPLAYS = WireRules(reasoning_replay="tool_turns", reasoning_field="reasoning_content")
+_PARALLEL = WireRules(parallel_calls=True)
 _SELF_HOSTED = WireRules(reasoning_replay="tool_turns")
 
 
@@ -125,6 +126,7 @@ PRESETS: tuple[Preset, ...] = (
         (),
         "qwen-plus",
         hosts=("dashscope.aliyuncs.com",),
+        rules=_PARALLEL,
         models=("qwen*", "qwq-*"),
         thinking="enable",
         aliases=("dashscope", "alibaba", "aliyun"),
@@ -136,6 +138,7 @@ PRESETS: tuple[Preset, ...] = (
         ("DASHSCOPE_INTL_API_KEY", "DASHSCOPE_API_KEY"),
         default_model="qwen-plus",
         hosts=("dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"),
+        rules=_PARALLEL,
         thinking="enable",
         aliases=("dashscope-intl",),
     ),
@@ -154,6 +157,7 @@ PRESETS: tuple[Preset, ...] = (
             id_pattern=r"[^\s]{1,128}",
             max_tokens_field="max_completion_tokens",
             unsupported=("temperature", "top_p"),
+            typed_schemas=True,
         ),
         price_provider="moonshotai",
         models=("kimi-*", "moonshot-*"),
@@ -172,6 +176,7 @@ PRESETS: tuple[Preset, ...] = (
             id_pattern=r"[^\s]{1,128}",
             max_tokens_field="max_completion_tokens",
             unsupported=("temperature", "top_p"),
+            typed_schemas=True,
         ),
         price_provider="moonshotai",
         thinking="type",
@@ -212,7 +217,7 @@ PRESETS: tuple[Preset, ...] = (
         (),
         "mistral-large-latest",
         hosts=("api.mistral.ai",),
-        rules=WireRules(id_pattern=r"[A-Za-z0-9]{9}", usage_in_stream=False),
+        rules=WireRules(id_pattern=r"[A-Za-z0-9]{9}", usage_in_stream=False, assistant_after_tool=True),
         price_provider="mistral",
         models=("mistral-*", "magistral-*", "ministral-*", "codestral-*", "devstral-*"),
     ),
