@@ -43,7 +43,8 @@ _OVERFLOW = re.compile(
 )
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|insufficient[_ ]balance|insufficient credits?|exceeded your current quota"
-    r"|billing[_ ](?:hard|error|not)|credit balance|out of credits?|spend(?:ing)? (?:cap|limit)|usage limit"
+    r"|billing[_ ](?:hard|error|not)|credit[_ ]balance|out of credits?|spend(?:ing)?[_ ](?:cap|limit)|usage[_ ]limits?"
+    r"|(?:monthly|daily|weekly)[_ ](?:cost|budget)"
     r"|余额不足|欠费|arrear",
     re.IGNORECASE,
 )
@@ -295,7 +296,7 @@ def _words(value: object) -> tuple[str, str]:
         return json.dumps(value), ""
     fields = cast("dict[str, object]", value)
     codes = " ".join(str(fields[name]) for name in ("type", "code", "status", "error_type") if fields.get(name))
-    codes = f"{codes} {_google_details(fields.get('details'))}".strip()
+    codes = f"{codes} {_detail_words(fields.get('details'))}".strip()
     for name in ("error", "message", "detail", "msg", "error_message", "error_msg"):
         inner = fields.get(name)
         if not inner:
@@ -307,8 +308,13 @@ def _words(value: object) -> tuple[str, str]:
     return json.dumps(fields, ensure_ascii=False), codes
 
 
-def _google_details(value: object) -> str:
-    """Reason, quota and delay of Google's error details, as words that the rules above know."""
+def _detail_words(value: object) -> str:
+    """What stands in an error's details, as words that the rules above know.
+
+    A code of Anthropic's; reason, quota and delay of Google's.
+    """
+    if isinstance(value, dict):
+        return str(cast("dict[str, object]", value).get("error_code") or "")
     words: list[str] = []
     for item in cast("list[object]", value) if isinstance(value, list) else []:
         detail = cast("dict[str, object]", item) if isinstance(item, dict) else {}
