@@ -51,6 +51,7 @@ _QUOTA = re.compile(
 _SHORT_QUOTA = re.compile(r"PerMinute|please retry in [\d.]+\s*(?:ms|s)\b", re.IGNORECASE)
 """Google says "exceeded your current quota" of the limit per minute as well; only `PerDay` is no use to wait for."""
 _BAD_KEY = re.compile(r"API[ _]key[ _](?:not valid|invalid|expired)|please pass a valid api key", re.IGNORECASE)
+_LOADING = re.compile(r"loading model|model[^.]{0,80}\bloading\b", re.IGNORECASE)
 _MODEL_MISSING = re.compile(
     r"model_not_found|model(?:[^.]|\.(?=\S)){0,120}(?:not found|does not exist|not exist)|no such model|unknown model"
     r"|no endpoints found|invalid model",
@@ -270,6 +271,11 @@ def _not_found(status: int, said: str, both: str, asked: Asked) -> str:
     tried = ", ".join(dict.fromkeys((*asked.tried, asked.url)))
     advice = "" if re.search(r"/v\d", tried) else "; most servers want it to end in /v1"
     return f"{said} ({status}; tried {tried}: check api_base{advice})"
+
+
+def is_loading(error: ProviderError) -> bool:
+    """The server is there and not ready: it reads its model from disk, which takes minutes."""
+    return error.status == 503 and _LOADING.search(error.message) is not None
 
 
 def is_missing_model(error: NotFoundError) -> bool:
