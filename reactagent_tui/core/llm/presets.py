@@ -20,6 +20,14 @@ ThinkingStyle = Literal["none", "type", "enable", "effort", "reasoning", "templa
 
 PLAIN_RULES = WireRules()
 _REPLAYS = WireRules(reasoning_replay="tool_turns", reasoning_field="reasoning_content")
+_MOONSHOT = replace(
+    _REPLAYS,
+    empty_content="omit",
+    id_pattern=r"[^\s]{1,128}",
+    max_tokens_field="max_completion_tokens",
+    unsupported=("temperature", "top_p"),
+    typed_schemas=True,
+)
 _PARALLEL = WireRules(parallel_calls=True)
 _SELF_HOSTED = WireRules(reasoning_replay="tool_turns")
 
@@ -151,14 +159,7 @@ PRESETS: tuple[Preset, ...] = (
         ("KIMI_MODEL_NAME",),
         "kimi-k2.6",
         hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"),
-        rules=replace(
-            _REPLAYS,
-            empty_content="omit",
-            id_pattern=r"[^\s]{1,128}",
-            max_tokens_field="max_completion_tokens",
-            unsupported=("temperature", "top_p"),
-            typed_schemas=True,
-        ),
+        rules=_MOONSHOT,
         price_provider="moonshotai",
         models=("kimi-*", "moonshot-*"),
         thinking="type",
@@ -170,14 +171,7 @@ PRESETS: tuple[Preset, ...] = (
         "https://api.moonshot.cn/v1",
         ("MOONSHOT_CN_API_KEY", "MOONSHOT_API_KEY"),
         default_model="kimi-k2.6",
-        rules=replace(
-            _REPLAYS,
-            empty_content="omit",
-            id_pattern=r"[^\s]{1,128}",
-            max_tokens_field="max_completion_tokens",
-            unsupported=("temperature", "top_p"),
-            typed_schemas=True,
-        ),
+        rules=_MOONSHOT,
         price_provider="moonshotai",
         thinking="type",
         aliases=("kimi-cn",),
