@@ -53,11 +53,13 @@ def test_any_two_pieces_equal_whole(text: str, data: st.DataObject) -> None:
     assert read([text[:at], text[at:]]) == read([text])
 
 
-def test_the_cases_of_the_field_at_every_size() -> None:
+def test_the_cases_of_the_field_at_every_size_and_in_two_at_every_character() -> None:
     for text, _ in CASES.values():
         whole = read([text])
         for size in range(1, 9):
             assert read(in_steps(text, size)) == whole
+        for at in range(1, len(text)):
+            assert read([text[:at], text[at:]]) == whole
 
 
 @given(TEXTS)

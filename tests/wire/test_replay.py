@@ -1,8 +1,7 @@
-"""Every recorded stream gives the right message, whole and cut in two at every byte."""
+"""Every recorded stream gives the right message. That it does so however it is cut: `test_splits.py`."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -20,7 +19,7 @@ from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, WireRules
 from reactagent_tui.core.llm.openai_payload import to_payload
 from reactagent_tui.core.messages import StopReason, ThinkingPart, ToolResult, UserMessage
 from reactagent_tui.core.usage import Usage
-from tests.wire.replaying import FOLDER, replay, stream_bytes
+from tests.wire.replaying import CHAT, FOLDER
 from tests.wire.validators import deepseek_complaints, openai_complaints
 
 LS = {"command": "ls"}
@@ -39,8 +38,8 @@ class Expected:
     fields: tuple[str | None, ...] = field(default=())
 
 
-def failed(error: type[ProviderError], said: str, text: str = "", *, retryable: bool = True) -> Expected:
-    return Expected(text, stop="error", error=error, said=said, retryable=retryable)
+def failed(error: type[ProviderError], said: str, text: str = "", *, retryable: bool = True, **more: Any) -> Expected:
+    return Expected(text, stop="error", error=error, said=said, retryable=retryable, **more)
 
 
 def called(*calls: tuple[str, str, dict[str, Any] | None], **more: Any) -> Expected:
@@ -88,9 +87,9 @@ EXPECTED: dict[str, Expected] = {
     "no_done": Expected("fine"),
     "done_without_finish": Expected("The answer is forty"),
     "no_last_newline": Expected("end"),
-    "cut_in_text": failed(StreamCutError, "cut", "The answer is forty"),
-    "cut_in_arguments": failed(StreamCutError, "cut", "Let me."),
-    "cut_in_json": failed(StreamCutError, "cut", "The answer"),
+    "cut_in_text": failed(StreamCutError, "ended before", "The answer is forty"),
+    "cut_in_arguments": failed(StreamCutError, "ended before", "Let me."),
+    "cut_in_json": failed(StreamCutError, "ended before", "The answer"),
     "done_then_more": Expected("over"),
     "error_first": failed(RateLimitError, "Worker local total request limit reached (33/32)"),
     "error_in_text": failed(ServerError, "Provider disconnected", "Working"),
@@ -111,6 +110,24 @@ EXPECTED: dict[str, Expected] = {
         usage=Usage(input=20, output=9, cost_usd=Decimal("0.00123")),
     ),
     "openrouter_finish_error": failed(ServerError, "finish_reason 'error'", "part"),
+    "openrouter_details_then_error": failed(
+        ServerError, "Provider returned error: upstream disconnected", "I will", thinking="Look first."
+    ),
+    "openrouter_native_finish": failed(ServerError, "of the model itself 'MALFORMED_FUNCTION_CALL'"),
+    "choices_null_only": failed(StreamCutError, "before anything came"),
+    "finish_with_words_google": failed(ServerError, "MALFORMED_FUNCTION_CALL", usage=Usage(input=30)),
+    "finish_content_filter_google": Expected("Mix the", stop="content_filter"),
+    "finish_sensitive_glm": Expected("The thing is", stop="content_filter", usage=Usage(input=9, output=3)),
+    "finish_network_error_glm": failed(ServerError, "network_error", thinking="hm"),
+    "finish_no_resource_deepseek": failed(ServerError, "insufficient_system_resource", "Half"),
+    "finish_window_glm": Expected("as far as", stop="length"),
+    "thoughts_in_content_google": called(
+        ("made_1", "shell", LS),
+        text="I look.",
+        thinking="I need the list. So ls.",
+        usage=Usage(input=30, output=9),
+    ),
+    "obfuscated_openai": Expected("Hi", usage=Usage(input=5, output=1)),
     "ollama_one_chunk_call": called(("call_9", "shell", LS)),
     "llamacpp_progress_timings": Expected("hi", usage=Usage(input=800, cache_read=200, output=7)),
     "finish_tool_calls_without_calls": Expected("", "So the answer is 42."),
@@ -130,7 +147,7 @@ def test_every_stream_has_its_expectation() -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_whole(name: str) -> None:
-    expected, got = EXPECTED[name], replay([stream_bytes(name)])
+    expected, got = EXPECTED[name], CHAT.replay([CHAT.read(name)])
     message = got.message
     assert message.text == expected.text
     assert message.thinking == expected.thinking
@@ -146,38 +163,9 @@ def test_whole(name: str) -> None:
         assert got.error.retryable is expected.retryable
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_cut_in_two_at_every_byte(name: str) -> None:
-    data = stream_bytes(name)
-    whole = replay([data]).key
-    for at in range(1, len(data)):
-        assert replay([data[:at], data[at:]]).key == whole, at
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_byte_by_byte(name: str) -> None:
-    data = stream_bytes(name)
-    assert replay([data[at : at + 1] for at in range(len(data))]).key == replay([data]).key
-
-
-@pytest.mark.parametrize("eol", [b"\r\n", b"\r"])
-@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - {"crlf_bom", "lone_cr"}))
-def test_other_line_ends(name: str, eol: bytes) -> None:
-    data = stream_bytes(name)
-    assert replay([data.replace(b"\n", eol)]).key == replay([data]).key
-
-
-def test_a_line_of_a_megabyte_and_a_half() -> None:
-    text = "x" * 1_500_000
-    chunk = json.dumps({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}).encode()
-    data = b"data: " + chunk + b"\n\ndata: [DONE]\n\n"
-    got = replay([data[at : at + 4096] for at in range(0, len(data), 4096)])
-    assert got.message.text == text
-
-
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.stop == "tool_calls"])
 def test_the_next_request_is_one_that_strict_servers_accept(name: str) -> None:
-    message = replay([stream_bytes(name)]).message
+    message = CHAT.replay([CHAT.read(name)]).message
     results = tuple(ToolResult(call.id, call.name, "done") for call in message.tool_calls)
     request = ModelRequest("m", "You help.", (UserMessage("go"), message, *results))
     plain = ModelInfo("p", "m", "openai-chat", 8_000)
@@ -207,7 +195,7 @@ def test_the_validators_notice_what_is_wrong() -> None:
 
 
 def test_gemini_signature_goes_back_on_its_call() -> None:
-    message = replay([stream_bytes("no_index_gemini")]).message
+    message = CHAT.replay([CHAT.read("no_index_gemini")]).message
     results = tuple(ToolResult(call.id, call.name, "done") for call in message.tool_calls)
     request = ModelRequest("m", "", (UserMessage("go"), message, *results))
     body = to_payload(request, ModelInfo("p", "m", "openai-chat", 8_000))
@@ -218,12 +206,19 @@ def test_gemini_signature_goes_back_on_its_call() -> None:
     assert elsewhere["messages"][1]["tool_calls"][0]["id"] == "g1"
 
 
+def test_a_signature_that_came_after_its_call_goes_back_on_it() -> None:
+    message = CHAT.replay([CHAT.read("thoughts_in_content_google")]).message
+    assert [dict(call.extra) for call in message.tool_calls] == [
+        {"extra_content": {"google": {"thought_signature": "c2lnLWFmdGVy"}}}
+    ]
+
+
 def _other() -> ModelInfo:
     return ModelInfo("other", "n", "openai-chat", 8_000)
 
 
 def test_openrouter_details_go_back_merged_and_unmodified() -> None:
-    message = replay([stream_bytes("openrouter_details")]).message
+    message = CHAT.replay([CHAT.read("openrouter_details")]).message
     rules = WireRules(reasoning_replay="always")
     results = tuple(ToolResult(call.id, call.name, "done") for call in message.tool_calls)
     request = ModelRequest("m", "", (UserMessage("go"), message, *results))

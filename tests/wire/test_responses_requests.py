@@ -28,8 +28,7 @@ from reactagent_tui.core.messages import (
     message_to_record,
 )
 from reactagent_tui.core.sessions.window import repair
-from tests.wire.replaying import replay, stream_bytes
-from tests.wire.responses_replay import replay_responses, responses_bytes
+from tests.wire.replaying import CHAT, RESPONSES
 from tests.wire.test_replay import EXPECTED as CHAT_EXPECTED
 from tests.wire.test_responses_replay import STREAMS
 from tests.wire.validators import deepseek_complaints
@@ -54,7 +53,7 @@ def kinds(body: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_after_every_reply_of_this_api(name: str) -> None:
-    message = replay_responses([responses_bytes(name)]).message
+    message = RESPONSES.replay([RESPONSES.read(name)]).message
     assert responses_complaints(next_request(*answered(message))) == []
     interrupted = replace(message, stop_reason="interrupted", parts=message.parts[:2])
     assert responses_complaints(next_request(UserMessage("go"), interrupted, UserMessage("go on"))) == []
@@ -62,7 +61,7 @@ def test_after_every_reply_of_this_api(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHAT_EXPECTED)
 def test_after_every_reply_of_chat_completions(name: str) -> None:
-    message = replay([stream_bytes(name)]).message
+    message = CHAT.replay([CHAT.read(name)]).message
     for provider in ("p", "other"):  # also the same server, asked over its other API before
         body = next_request(*answered(replace(message, provider=provider)))
         assert responses_complaints(body) == []
@@ -71,7 +70,7 @@ def test_after_every_reply_of_chat_completions(name: str) -> None:
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_this_api_left_for_chat_completions(name: str) -> None:
-    message = replay_responses([responses_bytes(name)]).message
+    message = RESPONSES.replay([RESPONSES.read(name)]).message
     rules = WireRules(reasoning_replay="tool_turns", reasoning_field="reasoning_content")
     other = ModelInfo("deepseek", "d", "openai-chat", 8_000, rules=rules)
     body = to_chat_payload(ModelRequest("d", "", repair(answered(message), other)), other)
@@ -80,7 +79,7 @@ def test_this_api_left_for_chat_completions(name: str) -> None:
 
 
 def test_reasoning_goes_back_unmodified_before_what_it_led_to() -> None:
-    body = next_request(*answered(replay_responses([responses_bytes("reasoning_then_parallel_calls")]).message))
+    body = next_request(*answered(RESPONSES.replay([RESPONSES.read("reasoning_then_parallel_calls")]).message))
     assert body["input"][1:] == [
         {
             "type": "reasoning",
@@ -101,13 +100,13 @@ def test_reasoning_goes_back_unmodified_before_what_it_led_to() -> None:
 
 
 def test_each_reasoning_item_stays_before_its_call() -> None:
-    body = next_request(*answered(replay_responses([responses_bytes("reasoning_between_calls")]).message))
+    body = next_request(*answered(RESPONSES.replay([RESPONSES.read("reasoning_between_calls")]).message))
     assert kinds(body)[1:5] == ["reasoning", "function_call"] * 2
     assert [item.get("encrypted_content") for item in body["input"][1:4:2]] == ["gAAA_1", "gAAA_2"]
 
 
 def test_reasoning_of_an_open_model_goes_back_with_its_id() -> None:
-    body = next_request(*answered(replay_responses([responses_bytes("open_weights_reasoning_text")]).message))
+    body = next_request(*answered(RESPONSES.replay([RESPONSES.read("open_weights_reasoning_text")]).message))
     assert body["input"][1] == {
         "type": "reasoning",
         "id": "rs_1",
@@ -117,13 +116,13 @@ def test_reasoning_of_an_open_model_goes_back_with_its_id() -> None:
 
 
 def test_two_messages_go_back_as_two_without_the_gap_between_them() -> None:
-    body = next_request(*answered(replay_responses([responses_bytes("two_messages_with_phases")]).message))
+    body = next_request(*answered(RESPONSES.replay([RESPONSES.read("two_messages_with_phases")]).message))
     sent = [(item["content"][0]["text"], item["phase"]) for item in body["input"] if item["role"] == "assistant"]
     assert sent == [("Looking at it.", "commentary"), ("It is 42.", "final_answer")]
 
 
 def test_another_model_sees_neither_reasoning_nor_phases() -> None:
-    message = replay_responses([responses_bytes("reasoning_then_parallel_calls")]).message
+    message = RESPONSES.replay([RESPONSES.read("reasoning_then_parallel_calls")]).message
     body = next_request(*answered(message), info=replace(INFO, name="n"))
     assert kinds(body) == ["user", "assistant", *["function_call"] * 2, *["function_call_output"] * 2]
     assert "phase" not in body["input"][1]
@@ -132,16 +131,16 @@ def test_another_model_sees_neither_reasoning_nor_phases() -> None:
 
 
 def test_reasoning_that_led_to_nothing_is_not_sent() -> None:
-    thinking = replay_responses([responses_bytes("reasoning_between_calls")]).message.parts[0]
+    thinking = RESPONSES.replay([RESPONSES.read("reasoning_between_calls")]).message.parts[0]
     cut = AssistantMessage((TextPart("said"), thinking), "p", "m", "length")
     assert kinds(next_request(UserMessage("go"), cut, UserMessage("go on"))) == ["user", "assistant", "user"]
 
 
 def test_the_beginning_of_a_conversation_never_changes_a_byte() -> None:
-    history = list(answered(replay_responses([responses_bytes("reasoning_then_parallel_calls")]).message))
+    history = list(answered(RESPONSES.replay([RESPONSES.read("reasoning_then_parallel_calls")]).message))
     before = encode_body(next_request(*history))
     again = encode_body(next_request(*history))
-    longer = encode_body(next_request(*history, *answered(replay_responses([responses_bytes("text")]).message)))
+    longer = encode_body(next_request(*history, *answered(RESPONSES.replay([RESPONSES.read("text")]).message)))
     assert again == before
     end = before.index(b'],"store"')
     assert longer[:end] == before[:end]

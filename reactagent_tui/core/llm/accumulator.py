@@ -110,7 +110,8 @@ class Accumulator:
         for none of them was started and none may be.
         """
         given: StopReason | None = "interrupted" if interrupted else stop_reason
-        calls = {} if given in _BROKEN_OFF else self._calls.finished()
+        refused = self._finish == "refusal"  # a call that was already written is part of what the model takes back
+        calls = {} if given in _BROKEN_OFF or refused else self._calls.finished()
         parts = self._finished_parts(calls)
         reason = given or _decide(self._finish, tuple(calls.values()))
         return AssistantMessage(parts, provider, model, reason, self._usage)

@@ -43,13 +43,15 @@ _OVERFLOW = re.compile(
 )
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|insufficient[_ ]balance|insufficient credits?|exceeded your current quota"
-    r"|billing[_ ](?:hard|error|not)|credit balance|out of credits?|spend(?:ing)? (?:cap|limit)|usage limit"
+    r"|billing[_ ](?:hard|error|not)|credit[_ ]balance|out of credits?|spend(?:ing)?[_ ](?:cap|limit)|usage[_ ]limits?"
+    r"|(?:monthly|daily|weekly)[_ ](?:cost|budget)"
     r"|余额不足|欠费|arrear",
     re.IGNORECASE,
 )
 _SHORT_QUOTA = re.compile(r"PerMinute|please retry in [\d.]+\s*(?:ms|s)\b", re.IGNORECASE)
 """Google says "exceeded your current quota" of the limit per minute as well; only `PerDay` is no use to wait for."""
 _BAD_KEY = re.compile(r"API[ _]key[ _](?:not valid|invalid|expired)|please pass a valid api key", re.IGNORECASE)
+_LOADING = re.compile(r"loading model|model[^.]{0,80}\bloading\b", re.IGNORECASE)
 _MODEL_MISSING = re.compile(
     r"model_not_found|model(?:[^.]|\.(?=\S)){0,120}(?:not found|does not exist|not exist)|no such model|unknown model"
     r"|no endpoints found|invalid model",
@@ -271,6 +273,11 @@ def _not_found(status: int, said: str, both: str, asked: Asked) -> str:
     return f"{said} ({status}; tried {tried}: check api_base{advice})"
 
 
+def is_loading(error: ProviderError) -> bool:
+    """The server is there and not ready: it reads its model from disk, which takes minutes."""
+    return error.status == 503 and _LOADING.search(error.message) is not None
+
+
 def is_missing_model(error: NotFoundError) -> bool:
     """The address was right, the model's name was not."""
     return bool(_MODEL_MISSING.search(error.message))
@@ -295,7 +302,7 @@ def _words(value: object) -> tuple[str, str]:
         return json.dumps(value), ""
     fields = cast("dict[str, object]", value)
     codes = " ".join(str(fields[name]) for name in ("type", "code", "status", "error_type") if fields.get(name))
-    codes = f"{codes} {_google_details(fields.get('details'))}".strip()
+    codes = f"{codes} {_detail_words(fields.get('details'))}".strip()
     for name in ("error", "message", "detail", "msg", "error_message", "error_msg"):
         inner = fields.get(name)
         if not inner:
@@ -307,8 +314,13 @@ def _words(value: object) -> tuple[str, str]:
     return json.dumps(fields, ensure_ascii=False), codes
 
 
-def _google_details(value: object) -> str:
-    """Reason, quota and delay of Google's error details, as words that the rules above know."""
+def _detail_words(value: object) -> str:
+    """What stands in an error's details, as words that the rules above know.
+
+    A code of Anthropic's; reason, quota and delay of Google's.
+    """
+    if isinstance(value, dict):
+        return str(cast("dict[str, object]", value).get("error_code") or "")
     words: list[str] = []
     for item in cast("list[object]", value) if isinstance(value, list) else []:
         detail = cast("dict[str, object]", item) if isinstance(item, dict) else {}

@@ -112,9 +112,12 @@ class WireRules:
     """Field to replay in; None: the one it came in."""
     merge_users: bool = True
     """Consecutive user messages become one (strict templates, Anthropic, Gemini)."""
+    assistant_after_tool: bool = False
+    """Between a tool result and a user message stands one of the assistant (Mistral, strict templates)."""
     id_pattern: str = r"[A-Za-z0-9_-]{1,40}"
     """A tool-call id must match this whole; others are remapped on both sides."""
-    system_role: Literal["system", "developer"] = "system"
+    system_role: Literal["system", "developer", "user"] = "system"
+    """user: the model takes no system message, it stands before what the user says first."""
     empty_content: Literal["null", "omit", "empty"] = "null"
     """Content of an assistant message that has calls and no text: null, no such key (Moonshot), or ""."""
     max_tokens_field: str = "max_tokens"
@@ -122,6 +125,10 @@ class WireRules:
     """Send stream_options.include_usage."""
     tool_stream: bool = False
     """Send tool_stream: true (GLM), or arguments arrive in one late chunk."""
+    parallel_calls: bool | None = None
+    """Send parallel_tool_calls with this value; None: the server does the right thing by itself."""
+    typed_schemas: bool = False
+    """Every property of a tool's schema needs a type (Moonshot)."""
     unsupported: tuple[str, ...] = ()
     """Request parameters to leave out."""
     cache_marks: tuple[tuple[str, CacheMarks], ...] = ()

@@ -6,26 +6,28 @@ is retried here but what the server itself told us to send differently.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
 from reactagent_tui.core.errors import (
     BadRequestError,
     ProviderError,
+    ServerError,
 )
+from reactagent_tui.core.llm.api_errors import is_loading
 from reactagent_tui.core.llm.base import (
     Endpoint,
     ModelInfo,
     ModelRequest,
-    ReasoningReplay,
     StreamDelta,
-    WireRules,
+    StreamProgress,
 )
 from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.openai_adapt import adapted
 from reactagent_tui.core.llm.openai_events import ChatState, fold, from_event
 from reactagent_tui.core.llm.openai_payload import to_payload
 from reactagent_tui.core.llm.wire_provider import WireProvider, clean_key
@@ -37,6 +39,10 @@ log = logging.getLogger(__name__)
 
 _PATH = "/chat/completions"
 _VERSION = re.compile(r"/v\d")
+LOADING_INTERVAL = 1.0
+"""Seconds between two questions to a server that is still loading its model."""
+_MAX_CHANGES = 6
+"""Refusals of one request that are answered with another form of it."""
 
 
 class OpenAIChatProvider(WireProvider):
@@ -56,6 +62,9 @@ class OpenAIChatProvider(WireProvider):
         images = await self._images(request)
         addresses = list(self._urls)
         tried: list[str] = []
+        changes = 0
+        clock = asyncio.get_running_loop().time
+        began = clock()
         while True:
             asked = self._asked(addresses[0], request, tried)
             payload = to_payload(request, self.info, images)
@@ -69,46 +78,37 @@ class OpenAIChatProvider(WireProvider):
             if reply.failure is None:
                 self._urls = (asked.url,)
                 return
-            if not reply.has_content and len(addresses) > 1 and is_elsewhere(reply.failure):
-                tried.append(addresses.pop(0))
-            elif reply.has_content or not self._adapt(reply.failure):
+            if reply.has_content:
                 raise reply.failure
+            waited = clock() - began
+            if is_loading(reply.failure) and waited + LOADING_INTERVAL < self._endpoint.first_content_timeout:
+                yield StreamProgress("loading", waited)
+                await asyncio.sleep(LOADING_INTERVAL)
+            elif len(addresses) > 1 and is_elsewhere(reply.failure):
+                tried.append(addresses.pop(0))
+            elif changes >= _MAX_CHANGES or (changed := self._adapt(reply.failure, request)) is None:
+                raise reply.failure
+            else:
+                request = changed
+                changes += 1
+                images = await self._images(request)
 
-    def _adapt(self, error: ProviderError) -> bool:
-        """Learn from a refusal. True: the same request is worth sending once more, in another form."""
-        if not isinstance(error, BadRequestError) or error.status not in (400, 422):
-            return False
-        rules = _rules_after(error.message, self.info.rules, may_flip=not self._flipped)
-        if rules is None:
-            return False
-        self._flipped = self._flipped or rules.reasoning_replay != self.info.rules.reasoning_replay
-        log.info("%s refuses a form of request, another is used from now on: %s", self.info.name, error.message)
-        self.info = replace(self.info, rules=rules)
-        return True
-
-
-def _rules_after(said: str, rules: WireRules, *, may_flip: bool) -> WireRules | None:
-    """The wire rules that a 400 asks for; None when it asks for nothing that can be changed here."""
-    if rules.usage_in_stream and re.search(r"stream_options|include_usage", said):
-        return replace(rules, usage_in_stream=False)
-    if rules.cache_marks and "cache_control" in said:
-        return replace(rules, cache_marks=())
-    if rules.max_tokens_field == "max_tokens" and "max_completion_tokens" in said:
-        return replace(rules, max_tokens_field="max_completion_tokens")
-    if "temperature" not in rules.unsupported and re.search(r"unsupported.{0,40}temperature", said, re.IGNORECASE):
-        return replace(rules, unsupported=(*rules.unsupported, "temperature"))
-    if may_flip and re.search(r"reasoning(_content)?\b", said):
-        policy = _other_policy(rules.reasoning_replay, said)
-        return None if policy is None else replace(rules, reasoning_replay=policy)
-    return None
-
-
-def _other_policy(current: ReasoningReplay, said: str) -> ReasoningReplay | None:
-    """The replay policy that a refusal asks for, None when it asks for the one we have."""
-    if re.search(r"must be (?:passed|provided|included)|missing", said, re.IGNORECASE):
-        stricter: dict[ReasoningReplay, ReasoningReplay] = {"never": "tool_turns", "tool_turns": "always"}
-        return stricter.get(current)
-    return None if current == "never" else "never"
+    def _adapt(self, error: ProviderError, request: ModelRequest) -> ModelRequest | None:
+        """Learn from a refusal: the request to send instead, None when there is none."""
+        # templates of local servers refuse with a 500
+        if not isinstance(error, BadRequestError | ServerError) or error.status not in (400, 422, 500):
+            return None
+        changed = adapted(error.message, request, self.info)
+        if changed is None:
+            return None
+        request, info = changed
+        if info.rules.reasoning_replay != self.info.rules.reasoning_replay:
+            if self._flipped:
+                return None
+            self._flipped = True
+        log.info("%s refuses a form of request, another is used from now on: %s", info.name, error.message)
+        self.info = info
+        return request
 
 
 def chat_urls(api_base: str) -> tuple[str, ...]:

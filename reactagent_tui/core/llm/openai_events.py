@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from reactagent_tui.core.errors import NotAnApiError, ServerError
+from reactagent_tui.core.errors import NotAnApiError, ProviderError, ServerError
 from reactagent_tui.core.llm.api_errors import Asked, error_from_object
 from reactagent_tui.core.llm.base import (
     StreamDelta,
@@ -24,7 +25,7 @@ from reactagent_tui.core.llm.openai_usage import usage_of
 from reactagent_tui.core.llm.sse import JSON_EVENT, SseEvent
 from reactagent_tui.core.llm.surrogates import SurrogateJoiner
 from reactagent_tui.core.llm.think_filter import Piece, ThinkFilter
-from reactagent_tui.core.llm.wire_values import as_object, as_objects, parse_document, parse_object
+from reactagent_tui.core.llm.wire_values import as_object, as_objects, as_text, parse_document, parse_object
 from reactagent_tui.core.messages import StopReason
 
 _REASONS: Mapping[str, StopReason] = {
@@ -47,6 +48,9 @@ _REASONS: Mapping[str, StopReason] = {
     "refusal": "refusal",
 }
 _FAILED = frozenset({"error", "insufficient_system_resource", "network_error"})
+_MODEL_FAILED = ("malformed_function_call", "unexpected_tool_call", "malformed_response")
+"""Gemini's words for a reply that went wrong, as gateways pass them on, alone or inside a sentence."""
+_THOUGHT_TAGS = re.compile(r"</?(?:thought|think|thinking)>")
 _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 
 
@@ -57,6 +61,9 @@ class ChatState:
     asked: Asked = field(default_factory=lambda: Asked(""))
     finished: bool = False
     """A reason to stop was given."""
+    failure: ProviderError | None = None
+    """What the reply ended with, raised once all that came in the same chunk was handed out."""
+    has_calls: bool = False
     think: ThinkFilter = field(default_factory=ThinkFilter)
     _text: SurrogateJoiner = field(default_factory=SurrogateJoiner)
     _thinking: SurrogateJoiner = field(default_factory=SurrogateJoiner)
@@ -74,6 +81,10 @@ class ChatState:
         text = self._thinking.feed(text)
         return [StreamThinking(text, name, details=details)] if text or details else []
 
+    def thought(self, text: str) -> list[StreamDelta]:
+        """Text that is marked as a thought (Gemini's compatible endpoint), with or without tags around it."""
+        return self.thinking(_THOUGHT_TAGS.sub("", text), INLINE_THINKING)
+
     def usage(self, data: Mapping[str, Any]) -> list[StreamDelta]:
         """The usage in a chunk, when it says something new."""
         usage = usage_of(data)
@@ -86,12 +97,16 @@ class ChatState:
         self._refused = True
         return self.text(text)
 
-    def finish(self, raw: str) -> list[StreamDelta]:
-        """The model is done; raises ServerError when it says that it failed."""
-        if raw in _FAILED:
-            raise ServerError(f"the provider broke off the reply (finish_reason {raw!r})", status=500, retryable=True)
+    def finish(self, raw: str, native: str = "") -> list[StreamDelta]:
+        """The model is done, or failed. `native`: the reason in its maker's own words."""
+        words = f"{raw} {native}".lower()
+        if raw in _FAILED or any(failed in words for failed in _MODEL_FAILED):
+            said = f"{raw!r}, of the model itself {native!r}" if native and native != raw else repr(raw)
+            text = f"the provider broke off the reply (finish_reason {said})"
+            self.failure = ServerError(text, status=500, retryable=True)
+            return self.flush()
         self.finished = True
-        reason = _REASONS.get(raw.lower(), "unknown")
+        reason = _REASONS.get(raw.lower().partition(":")[0], "unknown")  # Google: `content_filter: SAFETY`
         if self._refused and reason == "stop":
             reason = "refusal"
         return [*self.flush(), StreamFinish(reason, raw)]
@@ -116,11 +131,22 @@ def fold(events: Iterable[SseEvent], state: ChatState, deltas: list[StreamDelta]
         if name == "error":
             raise error_from_object(parse_object(text) or text, state.asked)
         if name == JSON_EVENT:
-            deltas += from_event(_document(text, state.asked), state)
+            _take(_document(text, state.asked), state, deltas)
             return True
         if (data := parse_object(text)) is not None:
-            deltas += from_event(data, state)
+            _take(data, state, deltas)
     return False
+
+
+def _take(data: Mapping[str, Any], state: ChatState, deltas: list[StreamDelta]) -> None:
+    """One chunk: what it brings first, then the error that it tells; tokens of a failed reply cost money as well."""
+    try:
+        deltas += from_event(data, state)
+    except ProviderError:
+        deltas += state.usage(data)
+        raise
+    if state.failure is not None:
+        raise state.failure
 
 
 def from_event(data: Mapping[str, Any], state: ChatState) -> list[StreamDelta]:
@@ -140,7 +166,7 @@ def from_event(data: Mapping[str, Any], state: ChatState) -> list[StreamDelta]:
     deltas += _progress(data)
     deltas += state.usage(data)
     if finish:
-        deltas += state.finish(str(finish))
+        deltas += state.finish(str(finish), as_text(choice.get("native_finish_reason")))
     return deltas
 
 
@@ -163,18 +189,23 @@ def _without_choices(data: Mapping[str, Any], state: ChatState) -> list[StreamDe
 def _message_deltas(delta: Mapping[str, Any], state: ChatState) -> list[StreamDelta]:
     deltas = _reasoning(delta, state)
     content = delta.get("content")
+    google = as_object(as_object(delta.get("extra_content")).get("google"))
     if isinstance(content, str):
         if content:
-            deltas += state.text(content)
+            is_thought = google.get("thought") is True
+            deltas += state.thought(content) if is_thought else state.text(content)
     elif isinstance(content, list):
         for part in cast("list[object]", content):
             deltas += _content_part(part, state)
     if isinstance(refusal := delta.get("refusal"), str) and refusal:
         deltas += state.refusal(refusal)
     if calls := as_objects(delta.get("tool_calls")):
+        state.has_calls = True
         deltas += [_call(call) for call in calls]
     elif function := as_object(delta.get("function_call")):
         deltas.append(_call({"index": 0, "function": function}))
+    elif state.has_calls and google.get("thought_signature"):  # alone, after the call that it belongs to
+        deltas.append(StreamToolCall(extra={"extra_content": delta["extra_content"]}))
     return deltas
 
 

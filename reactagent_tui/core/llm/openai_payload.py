@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, assert_never, cast
 
 from reactagent_tui.core.llm.anthropic_cache import CACHE_KEY, cache_ttl
 from reactagent_tui.core.llm.attachments import IMAGES, not_sent, sendable
 from reactagent_tui.core.llm.base import CacheMarks, ModelInfo, ModelRequest, ToolSpec, WireRules
 from reactagent_tui.core.llm.chat_cache import mark_texts, marks_for
+from reactagent_tui.core.llm.typed_schema import typed_parameters
 from reactagent_tui.core.messages import AssistantMessage, ThinkingPart, ToolCall, ToolResult, UserMessage
 
 Wire = dict[str, Any]
@@ -17,6 +19,8 @@ INLINE_THINKING = "think"
 """`ThinkingPart.field` of thinking that came in inline tags."""
 DETAILS_FIELD = "reasoning_details"
 _DEFAULT_FIELD = "reasoning_content"
+SEEN = "I have the results."
+"""Said for the assistant where a server wants it to speak between a tool result and the user."""
 
 
 def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str] | None = None) -> Wire:
@@ -26,9 +30,11 @@ def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]
     if rules.usage_in_stream:
         body["stream_options"] = {"include_usage": True}
     if request.tools and rules.supports_tools:
-        body["tools"] = [_tool(spec) for spec in request.tools]
+        body["tools"] = [_tool(spec, rules) for spec in request.tools]
         if request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice
+        if rules.parallel_calls is not None:
+            body["parallel_tool_calls"] = rules.parallel_calls
         if rules.tool_stream:
             body["tool_stream"] = True
     if request.max_output is not None:
@@ -59,6 +65,8 @@ def _messages(request: ModelRequest, info: ModelInfo, images: Mapping[str, str])
     for message in request.messages:
         match message:
             case UserMessage():
+                if info.rules.assistant_after_tool and wire and wire[-1]["role"] == "tool":
+                    wire.append({"role": "assistant", "content": SEEN})
                 _add_user(wire, {"role": "user", "content": _user_content(message, images)}, info.rules)
             case AssistantMessage():
                 if (made := _assistant(message, request, info)) is not None:
@@ -72,7 +80,8 @@ def _messages(request: ModelRequest, info: ModelInfo, images: Mapping[str, str])
 
 def _add_user(wire: list[Wire], message: Wire, rules: WireRules) -> None:
     previous = wire[-1] if wire else None
-    if previous is None or previous["role"] != "user" or not rules.merge_users:
+    is_system = len(wire) == 1 and rules.system_role == "user"
+    if previous is None or previous["role"] != "user" or not (rules.merge_users or is_system):
         wire.append(message)
         return
     first, second = previous["content"], message["content"]
@@ -116,10 +125,18 @@ def _assistant(message: AssistantMessage, request: ModelRequest, info: ModelInfo
                 pass
             case _:
                 assert_never(info.rules.empty_content)
-    _replay_reasoning(wire, message, info.rules, own=own)
+    _replay_reasoning(wire, message, _replay_rules(request, info), own=own)
     if calls:
         wire["tool_calls"] = [_call(call, own=own) for call in calls]
     return wire
+
+
+def _replay_rules(request: ModelRequest, info: ModelInfo) -> WireRules:
+    """The rules of the model; where the request asks the server to keep old reasoning, all of it must go back."""
+    thinking = cast("object", {**info.extra, **request.extra}.get("thinking"))
+    wish = cast("Wire", thinking) if isinstance(thinking, dict) else {}
+    keeps = wish.get("clear_thinking") is False or wish.get("keep") == "all"
+    return replace(info.rules, reasoning_replay="always") if keeps else info.rules
 
 
 def _replay_reasoning(wire: Wire, message: AssistantMessage, rules: WireRules, *, own: bool) -> None:
@@ -156,6 +173,9 @@ def arguments_text(call: ToolCall) -> str:
     return "{}" if call.arguments is None else json.dumps(dict(call.arguments), ensure_ascii=False)
 
 
-def _tool(spec: ToolSpec) -> Wire:
-    function = {"name": spec.name, "description": spec.description, "parameters": cast("Wire", spec.parameters)}
+def _tool(spec: ToolSpec, rules: WireRules) -> Wire:
+    parameters = cast("Wire", spec.parameters)
+    if rules.typed_schemas:
+        parameters = typed_parameters(parameters)
+    function = {"name": spec.name, "description": spec.description, "parameters": parameters}
     return {"type": "function", "function": function}

@@ -20,6 +20,15 @@ ThinkingStyle = Literal["none", "type", "enable", "effort", "reasoning", "templa
 
 PLAIN_RULES = WireRules()
 _REPLAYS = WireRules(reasoning_replay="tool_turns", reasoning_field="reasoning_content")
+_MOONSHOT = replace(
+    _REPLAYS,
+    empty_content="omit",
+    id_pattern=r"[^\s]{1,128}",
+    max_tokens_field="max_completion_tokens",
+    unsupported=("temperature", "top_p"),
+    typed_schemas=True,
+)
+_PARALLEL = WireRules(parallel_calls=True)
 _SELF_HOSTED = WireRules(reasoning_replay="tool_turns")
 
 
@@ -125,6 +134,7 @@ PRESETS: tuple[Preset, ...] = (
         (),
         "qwen-plus",
         hosts=("dashscope.aliyuncs.com",),
+        rules=_PARALLEL,
         models=("qwen*", "qwq-*"),
         thinking="enable",
         aliases=("dashscope", "alibaba", "aliyun"),
@@ -136,6 +146,7 @@ PRESETS: tuple[Preset, ...] = (
         ("DASHSCOPE_INTL_API_KEY", "DASHSCOPE_API_KEY"),
         default_model="qwen-plus",
         hosts=("dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"),
+        rules=_PARALLEL,
         thinking="enable",
         aliases=("dashscope-intl",),
     ),
@@ -148,13 +159,7 @@ PRESETS: tuple[Preset, ...] = (
         ("KIMI_MODEL_NAME",),
         "kimi-k2.6",
         hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"),
-        rules=replace(
-            _REPLAYS,
-            empty_content="omit",
-            id_pattern=r"[^\s]{1,128}",
-            max_tokens_field="max_completion_tokens",
-            unsupported=("temperature", "top_p"),
-        ),
+        rules=_MOONSHOT,
         price_provider="moonshotai",
         models=("kimi-*", "moonshot-*"),
         thinking="type",
@@ -166,13 +171,7 @@ PRESETS: tuple[Preset, ...] = (
         "https://api.moonshot.cn/v1",
         ("MOONSHOT_CN_API_KEY", "MOONSHOT_API_KEY"),
         default_model="kimi-k2.6",
-        rules=replace(
-            _REPLAYS,
-            empty_content="omit",
-            id_pattern=r"[^\s]{1,128}",
-            max_tokens_field="max_completion_tokens",
-            unsupported=("temperature", "top_p"),
-        ),
+        rules=_MOONSHOT,
         price_provider="moonshotai",
         thinking="type",
         aliases=("kimi-cn",),
@@ -212,7 +211,7 @@ PRESETS: tuple[Preset, ...] = (
         (),
         "mistral-large-latest",
         hosts=("api.mistral.ai",),
-        rules=WireRules(id_pattern=r"[A-Za-z0-9]{9}", usage_in_stream=False),
+        rules=WireRules(id_pattern=r"[A-Za-z0-9]{9}", usage_in_stream=False, assistant_after_tool=True),
         price_provider="mistral",
         models=("mistral-*", "magistral-*", "ministral-*", "codestral-*", "devstral-*"),
     ),

@@ -60,16 +60,16 @@ class WireReply(Generic[_State]):
     async def read(self) -> list[StreamDelta]:
         """The deltas of the next network read, neighbours joined."""
         deltas: list[StreamDelta] = []
+        closed = False
         try:
             batch = await self.exchange.read()
             if isinstance(batch, StreamProgress):
                 return [batch]
             if batch is None:
-                self._end()
+                self.is_over = closed = True
             else:
                 self.is_over = self._fold(batch, self.state, deltas)
         except ProviderError as error:
-            error.request_id = error.request_id or self.exchange.request_id
             self.failure = error
         if self.failure is not None:
             self.is_over = True
@@ -77,18 +77,31 @@ class WireReply(Generic[_State]):
             deltas += self.state.flush()
         if self.state.finished or self.is_over:
             self.exchange.finish_seen()
-        if any(isinstance(delta, _CONTENT) for delta in deltas):
+        if has_content(deltas):
             self.has_content = True
             self.exchange.content_seen()
+        if self.is_over and self.failure is None:
+            self.failure = cut(self.state, closed=closed, has_content=self.has_content)
+        if self.failure is not None:
+            self.failure.request_id = self.failure.request_id or self.exchange.request_id
         return merged(deltas) if len(deltas) > 1 else deltas
 
-    def _end(self) -> None:
-        """The server closed the stream: well done only when the model had given its reason to stop."""
-        self.is_over = True
-        if not self.state.finished:
-            raise StreamCutError(
-                f"the reply from {self.state.asked.url} ended before the model said that it was done", retryable=True
-            )
+
+def cut(state: WireState, *, closed: bool, has_content: bool) -> StreamCutError | None:
+    """What is wrong with the end of a reply, if anything is.
+
+    The connection was closed before the model gave its reason to stop, or the server said that the reply is over
+    and there is nothing in it (gateways do, with `choices: null`).
+    """
+    if state.finished or (has_content and not closed):
+        return None
+    how = "ended before the model said that it was done" if closed else "was over before anything came"
+    return StreamCutError(f"the reply from {state.asked.url} {how}", retryable=True)
+
+
+def has_content(deltas: Iterable[StreamDelta]) -> bool:
+    """Is there anything in them that the model said?"""
+    return any(isinstance(delta, _CONTENT) for delta in deltas)
 
 
 def merged(deltas: list[StreamDelta]) -> list[StreamDelta]:

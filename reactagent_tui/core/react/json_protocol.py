@@ -8,30 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
-from reactagent_tui.core.llm.base import (
-    ModelInfo,
-    ModelRequest,
-    StreamDelta,
-    StreamFinish,
-    StreamProgress,
-    StreamReclassify,
-    StreamText,
-    StreamThinking,
-    StreamToolCall,
-    StreamUsage,
-    ToolSpec,
-)
+from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, StreamDelta, ToolSpec
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall
 from reactagent_tui.core.prompt.composer import template
 from reactagent_tui.core.react.json_stream import JsonStream, object_in
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
 from reactagent_tui.core.react.replies import Act, Direct, Final, Malformed, NoAction, ParsedReply, reply_of_json
 from reactagent_tui.core.react.text_input import ToolNames
-from reactagent_tui.core.react.text_protocol import reading_of, shown, tool_list
+from reactagent_tui.core.react.text_live import LivePiece
+from reactagent_tui.core.react.text_protocol import WrittenReader, reading_of, shown, tool_list
 from reactagent_tui.core.react.written_history import with_written_replies, without_calls
 
 JsonForm = Literal["json_object", "json_schema", "prompt"]
@@ -99,7 +88,7 @@ def reply_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["thought"], "additionalProperties": False}
 
 
-class JsonReader:
+class JsonReader(WrittenReader):
     """One reply of the JSON protocol."""
 
     def __init__(self, tools: ToolNames, *, failures: int) -> None:
@@ -112,17 +101,14 @@ class JsonReader:
     def is_over(self) -> bool:
         return self._stream.is_over
 
-    def feed(self, delta: StreamDelta) -> Iterator[StreamDelta]:
-        match delta:
-            case StreamText(text=text):
-                yield from map(shown, self._stream.feed(text))
-            case StreamReclassify():
-                self._stream = JsonStream()
-                yield delta
-            case StreamThinking() | StreamToolCall() | StreamUsage() | StreamFinish() | StreamProgress():
-                yield delta
-            case _:
-                assert_never(delta)
+    def _read(self, text: str) -> Iterable[LivePiece]:
+        return self._stream.feed(text)
+
+    def _forget(self) -> None:
+        self._stream = JsonStream()
+
+    def _think(self, text: str) -> None:
+        """An object inside the thinking is no reply."""
 
     def flush(self) -> Iterator[StreamDelta]:
         pieces, self._value = self._stream.finish()

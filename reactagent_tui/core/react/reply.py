@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, assert_never
@@ -31,11 +32,13 @@ from reactagent_tui.core.llm.base import (
 )
 from reactagent_tui.core.llm.tokens import estimate
 from reactagent_tui.core.messages import AssistantMessage
+from reactagent_tui.core.react.endless import EndlessReply
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
 from reactagent_tui.core.react.state import RunSetup
 
 LIVE_INTERVAL = 0.1
 PARTIAL_INTERVAL = 1.0
+ENDLESS = "run.endless"
 
 
 class ReplyStream:
@@ -63,6 +66,7 @@ class ReplyStream:
             step, cause, setup.provider.info, setup.counter.estimator.scale(raw), setup.agent
         )
         self._accumulator = Accumulator()
+        self._is_endless = False
         self._unsaved_text: list[str] = []
         self._unsaved_thinking: list[str] = []
         self._uncounted: list[str] = []
@@ -93,23 +97,28 @@ class ReplyStream:
                 setup.counter.learn(self._raw, reported.prompt)
             self._live(final=True)
         info = setup.provider.info
+        if self._is_endless:
+            message = self._accumulator.message(info.provider, info.name, stop_reason="cut")
+            return dataclasses.replace(self._reader.reading(message), notice=ENDLESS)
         return self._reader.reading(self._accumulator.message(info.provider, info.name))
 
     async def _follow(self) -> bool:
-        """Read to the end; False when the model went on inventing and the stream was cancelled."""
+        """Read to the end; False when the stream was cancelled: it went on inventing, or said the same for ever."""
+        endless = EndlessReply()
         stream = self.setup.provider.stream(self._request)
         try:
             async for delta in stream:
                 for shown in self._reader.feed(delta):
                     self._take(shown)
-                if self._reader.is_over:
+                self._is_endless = endless.feed(delta)
+                if self._reader.is_over or self._is_endless:
                     break
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
         for shown in self._reader.flush():
             self._take(shown)
-        return not self._reader.is_over
+        return not (self._reader.is_over or self._is_endless)
 
     def _take(self, delta: StreamDelta) -> None:
         """One delta as the user sees it."""

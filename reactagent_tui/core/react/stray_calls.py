@@ -45,7 +45,10 @@ _KIMI = re.compile(
 )
 _DEEPSEEK = re.compile(r"<｜tool▁call▁begin｜>(.*?)<｜tool▁sep｜>(.*?)<｜tool▁call▁end｜>", re.DOTALL)
 _DEEPSEEK_BODY = re.compile(r"\s*([^\n{]+?)\s*\n```json\s*(.*?)\s*```\s*", re.DOTALL)
-_LEFT_OVER = re.compile(r"</?tool_call>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>")
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:\n[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_MARK = r"(?:</?tool_call>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>)"
+_LEFT_OVER = re.compile(rf"\A(?:\s*{_MARK})+|^[ \t]*(?:{_MARK}[ \t]*)+$", re.MULTILINE)
+"""Markers around calls: at once behind one, or alone on a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +60,35 @@ class StrayCall:
 
 
 def find_stray_calls(text: str) -> tuple[list[StrayCall], str]:
-    """The complete calls in `text`, in order, and what else it says."""
-    found: list[tuple[int, StrayCall]] = []
+    """The complete calls in `text` that start a line outside of code, in order, and what else it says."""
+    calls: list[StrayCall] = []
+    rest: list[str] = []
+    at = 0
+    while True:
+        fenced, found = _FENCED.search(text, at), _next_call(text, at)
+        if fenced is not None and (found is None or fenced.start() < found[0].start()):
+            rest += [_LEFT_OVER.sub("", text[at : fenced.start()]), fenced[0]]
+            at = fenced.end()
+            continue
+        if found is None:
+            rest.append(_LEFT_OVER.sub("", text[at:]))
+            return (calls, "".join(rest).strip()) if calls else ([], text.strip())
+        match, call = found
+        rest.append(_LEFT_OVER.sub("", text[at : match.start()]))
+        calls.append(call)
+        at = match.end()
 
-    def take(match: re.Match[str]) -> str:
-        call = _read(match)
-        if call is None:
-            return match[0]
-        found.append((match.start(), call))
-        return ""
 
+def _next_call(text: str, start: int) -> tuple[re.Match[str], StrayCall] | None:
+    """The first call from `start` on, behind nothing on its line but other calls and their markers."""
+    found: list[tuple[re.Match[str], StrayCall]] = []
     for pattern in (_KIMI, _DEEPSEEK, _XML, _TAGGED):
-        text = pattern.sub(take, text)
-    rest = _LEFT_OVER.sub("", text) if found else text
-    return [call for _, call in found], rest.strip()
+        for match in pattern.finditer(text, start):
+            line = text[max(text.rfind("\n", 0, match.start()) + 1, start) : match.start()]
+            if not _LEFT_OVER.sub("", line).strip() and (call := _read(match)) is not None:
+                found.append((match, call))
+                break
+    return min(found, key=lambda each: each[0].start(), default=None)
 
 
 def _read(match: re.Match[str]) -> StrayCall | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -101,7 +102,40 @@ class TextProtocol:
         return TextReader(TextParser(ToolNames.of(tools), self.rules), failures=failures, accept_direct=accept)
 
 
-class TextReader:
+class WrittenReader(ABC):
+    """One reply in a protocol that is written as text: the text is read, everything else goes by."""
+
+    def feed(self, delta: StreamDelta) -> Iterator[StreamDelta]:
+        """What the user sees of a delta."""
+        match delta:
+            case StreamText(text=text):
+                yield from map(shown, self._read(text))
+                return
+            case StreamThinking(text=text, field=came_in):
+                if came_in == INLINE_THINKING:
+                    self._think(text)
+            case StreamReclassify():
+                self._forget()
+            case StreamToolCall() | StreamUsage() | StreamFinish() | StreamProgress():
+                pass
+            case _:
+                assert_never(delta)
+        yield delta
+
+    @abstractmethod
+    def _read(self, text: str) -> Iterable[LivePiece]:
+        """The next piece of the reply; what of it can be shown."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """What was read so far was thinking."""
+
+    @abstractmethod
+    def _think(self, text: str) -> None:
+        """Thinking between tags: some models write their whole reply there."""
+
+
+class TextReader(WrittenReader):
     """One reply of the text protocol."""
 
     def __init__(self, parser: TextParser, *, failures: int, accept_direct: bool) -> None:
@@ -114,21 +148,14 @@ class TextReader:
     def is_over(self) -> bool:
         return self._parser.is_over
 
-    def feed(self, delta: StreamDelta) -> Iterator[StreamDelta]:
-        match delta:
-            case StreamText(text=text):
-                yield from map(shown, self._parser.feed(text))
-            case StreamThinking(text=text, field=came_in):
-                if came_in == INLINE_THINKING:
-                    self._parser.think(text)
-                yield delta
-            case StreamReclassify():
-                self._parser.reclassify()
-                yield delta
-            case StreamToolCall() | StreamUsage() | StreamFinish() | StreamProgress():
-                yield delta
-            case _:
-                assert_never(delta)
+    def _read(self, text: str) -> Iterable[LivePiece]:
+        return self._parser.feed(text)
+
+    def _forget(self) -> None:
+        self._parser.reclassify()
+
+    def _think(self, text: str) -> None:
+        self._parser.think(text)
 
     def flush(self) -> Iterator[StreamDelta]:
         pieces, self._reply = self._parser.finish()

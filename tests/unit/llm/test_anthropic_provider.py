@@ -31,7 +31,7 @@ from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.messages import AssistantMessage, Attachment, UserMessage
 from reactagent_tui.core.usage import Usage
 from tests.unit.llm.scripted_server import Call, Handler, serving
-from tests.wire.anthropic_replaying import stream_bytes
+from tests.wire.replaying import ANTHROPIC
 
 MODEL = "claude-sonnet-4-5"
 INFO = ModelInfo("anthropic", MODEL, "anthropic", 200_000)
@@ -43,7 +43,7 @@ def playing(name: str, *, until: str = "", **headers: str) -> Handler:
     """Answers with a recorded stream, up to and including `until`."""
 
     async def play(call: Call) -> None:
-        data = stream_bytes(name)
+        data = ANTHROPIC.read(name)
         await call.head(**headers)
         await call.send(data[: data.index(until.encode()) + len(until)] if until else data)
 
@@ -273,7 +273,7 @@ async def test_an_error_at_any_position(pool: HttpPool, until: str) -> None:
 async def test_answers_that_are_no_stream(pool: HttpPool, name: str) -> None:
     async def document(call: Call) -> None:
         await call.head(kind="text/event-stream")  # content types lie
-        for byte in stream_bytes(name):
+        for byte in ANTHROPIC.read(name):
             await call.send(bytes([byte]))
 
     async with serving(document) as server:

@@ -99,7 +99,17 @@ def test_overflow_by_code_and_by_silence() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["insufficient_quota", "You exceeded your current quota", "余额不足", "spend limit reached"]
+    "words",
+    [
+        "insufficient_quota",
+        "You exceeded your current quota",
+        "余额不足",
+        "spend limit reached",
+        "This request would exceed your account's monthly spend limit. Please try again later.",
+        '{"error":{"type":"rate_limit_error","message":"Limit","details":{"error_code":"enforced_spend_limit_reached"}}}',
+        '{"error":{"code":"organization_spend_limit_exceeded","message":"Limit"}}',
+        '{"error":{"code":"credit_balance_exhausted","message":"Limit"}}',
+    ],
 )
 def test_quota_is_no_rate_limit(words: str) -> None:
     assert type(error_from_response(429, {}, words.encode(), ASKED)) is QuotaError

@@ -14,22 +14,23 @@ from reactagent_tui.core.errors import (
     NotAnApiError,
     NotFoundError,
     ProviderError,
-    RateLimitError,
     ServerError,
     StreamCutError,
 )
+from reactagent_tui.core.llm import openai_chat
 from reactagent_tui.core.llm.base import (
     Endpoint,
     ModelRequest,
     StreamFinish,
+    StreamProgress,
     WireRules,
 )
 from reactagent_tui.core.llm.http import USER_AGENT, HttpPool
 from reactagent_tui.core.llm.openai_chat import OpenAIChatProvider
 from reactagent_tui.core.messages import AssistantMessage, Attachment, ToolCall, ToolResult, UserMessage
-from tests.unit.llm.provider_kit import ASK, INFO, KEY, collect, good, text_of
+from tests.unit.llm.provider_kit import ASK, INFO, KEY, REFUSALS, Refusal, collect, good, text_of
 from tests.unit.llm.scripted_server import Call, serving
-from tests.wire.replaying import stream_bytes
+from tests.wire.replaying import CHAT
 
 
 async def test_a_reply_and_what_was_sent(pool: HttpPool) -> None:
@@ -121,7 +122,7 @@ async def test_an_unknown_model_is_no_wrong_address(pool: HttpPool) -> None:
 async def test_answers_that_are_no_stream(pool: HttpPool, name: str) -> None:
     async def document(call: Call) -> None:
         await call.head(kind="text/event-stream")  # content types lie
-        for byte in stream_bytes(name):
+        for byte in CHAT.read(name):
             await call.send(bytes([byte]))
 
     async with serving(document) as server:
@@ -209,52 +210,37 @@ async def test_the_newer_name_of_the_output_limit(pool: HttpPool) -> None:
     assert server.calls[1].body["max_completion_tokens"] == 99
 
 
-REFUSALS: list[tuple[str, str, dict[str, str], type[ProviderError], str, bool, float | None]] = [
-    ("401 Unauthorized", '{"error":{"message":"Incorrect API key provided"}}', {}, AuthError, "MY_KEY", False, None),
-    (
-        "429 Too Many Requests",
-        '{"error":{"message":"slow down"}}',
-        {"retry_after": "7"},
-        RateLimitError,
-        "slow",
-        True,
-        7,
-    ),
-    (
-        "503 Service Unavailable",
-        '{"error":{"code":503,"message":"Loading model"}}',
-        {},
-        ServerError,
-        "Loading",
-        True,
-        None,
-    ),
-    ("502 Bad Gateway", "<html><title>502 Bad Gateway</title>", {}, ServerError, "502 Bad Gateway", True, None),
-]
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda each: f"{each.status} {each.said}")
+async def test_refusals(pool: HttpPool, refusal: Refusal) -> None:
+    await refusal.check(lambda endpoint: OpenAIChatProvider(INFO, endpoint, pool))
 
 
-@pytest.mark.parametrize(("status", "body", "headers", "kind", "said", "retryable", "waits"), REFUSALS)
-async def test_refusals(
-    pool: HttpPool,
-    status: str,
-    body: str,
-    headers: dict[str, str],
-    kind: type[ProviderError],
-    said: str,
-    retryable: bool,
-    waits: float | None,
-) -> None:
-    async def refuses(call: Call) -> None:
-        await call.refuse(status, body, x_request_id="req_1", **headers)
+async def test_a_server_that_loads_its_model_is_waited_for(pool: HttpPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_chat, "LOADING_INTERVAL", 0.0)
 
-    async with serving(refuses) as server:
-        provider = OpenAIChatProvider(INFO, Endpoint(server.base, KEY, "MY_KEY"), pool)
-        with pytest.raises(kind, match=said) as caught:
-            await collect(provider)
-    error = caught.value
-    assert (error.status, error.request_id) == (int(status[:3]), "req_1")
-    assert (error.retryable, error.retry_after) == (retryable, waits)
-    assert KEY not in error.message
+    async def loading(call: Call) -> None:
+        await call.refuse("503 Unavailable", '{"error":{"code":503,"message":"Loading model"}}')
+
+    async with serving(loading, loading, good) as server:
+        deltas = await collect(OpenAIChatProvider(INFO, Endpoint(f"{server.base}/v1"), pool))
+    assert text_of(deltas) == "Hello"
+    waits = [delta for delta in deltas if isinstance(delta, StreamProgress) and delta.kind == "loading"]
+    assert len(waits) == 2
+    monkeypatch.setattr(openai_chat, "LOADING_INTERVAL", 61.0)
+    async with serving(loading) as server:
+        impatient = Endpoint(f"{server.base}/v1", first_content_timeout=60.0)
+        with pytest.raises(ServerError, match="Loading model") as caught:
+            await collect(OpenAIChatProvider(INFO, impatient, pool))
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "key\nwith-line", "键"])
+async def test_a_key_that_no_header_can_carry_is_an_error_that_does_not_show_it(pool: HttpPool, key: str) -> None:
+    async with serving(good) as server:
+        with pytest.raises(ProviderError) as caught:
+            await collect(OpenAIChatProvider(INFO, Endpoint(f"{server.base}/v1", key), pool))
+    assert key not in str(caught.value)
+    assert server.calls == []
 
 
 async def test_no_server(pool: HttpPool) -> None:

@@ -11,13 +11,10 @@ from typing import Any
 import pytest
 
 from reactagent_tui.core.errors import (
-    AuthError,
     BadRequestError,
-    ContextOverflowError,
     NotAnApiError,
     NotFoundError,
     ProviderError,
-    QuotaError,
     RateLimitError,
     ServerError,
     StreamCutError,
@@ -36,9 +33,9 @@ from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.llm.openai_responses import ResponsesProvider, responses_urls
 from reactagent_tui.core.messages import AssistantMessage, Attachment, ThinkingPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.usage import Usage
-from tests.unit.llm.provider_kit import ASK, KEY, text_of
+from tests.unit.llm.provider_kit import ASK, KEY, REFUSALS, Refusal, collect, collect_into, text_of
 from tests.unit.llm.scripted_server import Call, serving
-from tests.wire.responses_replay import responses_bytes
+from tests.wire.replaying import RESPONSES
 
 INFO = ModelInfo("p", "m", "openai-responses", 8_000)
 
@@ -56,16 +53,7 @@ def piece(text: str) -> str:
 
 async def good(call: Call) -> None:
     await call.head()
-    await call.send(responses_bytes("text"))
-
-
-async def collect(provider: ResponsesProvider, request: ModelRequest = ASK) -> list[StreamDelta]:
-    return [delta async for delta in provider.stream(request)]
-
-
-async def collect_into(got: list[StreamDelta], provider: ResponsesProvider) -> None:
-    async for delta in provider.stream(ASK):
-        got.append(delta)
+    await call.send(RESPONSES.read("text"))
 
 
 async def test_a_reply_and_what_was_sent(pool: HttpPool) -> None:
@@ -129,46 +117,9 @@ async def test_a_server_without_this_api(pool: HttpPool) -> None:
     assert [call.body["include"] for call in server.calls] == [["reasoning.encrypted_content"]] * 2
 
 
-REFUSALS: list[tuple[str, str, dict[str, str], type[ProviderError], str, bool, float | None]] = [
-    ("401 Unauthorized", '{"error":{"message":"Incorrect API key"}}', {}, AuthError, "MY_KEY", False, None),
-    ("429 Too Many", '{"error":{"message":"slow"}}', {"retry_after": "7"}, RateLimitError, "slow", True, 7),
-    ("429 Too Many", '{"error":{"code":"insufficient_quota","message":"no"}}', {}, QuotaError, "credit", False, None),
-    (
-        "400 Bad",
-        '{"error":{"code":"context_length_exceeded","message":"big"}}',
-        {},
-        ContextOverflowError,
-        "big",
-        False,
-        None,
-    ),
-    ("400 Bad", '{"error":{"message":"Invalid value: input[2]"}}', {}, BadRequestError, r"input\[2\]", False, None),
-    ("404 Not Found", '{"error":{"message":"The model `m` does not exist"}}', {}, NotFoundError, "'m'", False, None),
-    ("503 Unavailable", "<html><title>Down</title>", {}, ServerError, "Down", True, None),
-]
-
-
-@pytest.mark.parametrize(("status", "body", "headers", "kind", "said", "retryable", "waits"), REFUSALS)
-async def test_refusals(
-    pool: HttpPool,
-    status: str,
-    body: str,
-    headers: dict[str, str],
-    kind: type[ProviderError],
-    said: str,
-    retryable: bool,
-    waits: float | None,
-) -> None:
-    async def refuses(call: Call) -> None:
-        await call.refuse(status, body, x_request_id="req_1", **headers)
-
-    async with serving(refuses) as server:
-        with pytest.raises(kind, match=said) as caught:
-            await collect(ResponsesProvider(INFO, Endpoint(server.base, KEY, "MY_KEY"), pool))
-    error = caught.value
-    assert (error.status, error.request_id) == (int(status[:3]), "req_1")
-    assert (error.retryable, error.retry_after) == (retryable, waits)
-    assert len(server.calls) == 1
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda each: f"{each.status} {each.said}")
+async def test_refusals(pool: HttpPool, refusal: Refusal) -> None:
+    await refusal.check(lambda endpoint: ResponsesProvider(INFO, endpoint, pool))
 
 
 LESSONS = [
@@ -246,7 +197,7 @@ async def test_reasoning_that_cannot_be_read_any_more_is_dropped_and_newer_goes_
 async def test_answers_that_are_no_stream(pool: HttpPool, name: str) -> None:
     async def document(call: Call) -> None:
         await call.head(kind="text/event-stream")  # content types lie
-        for byte in responses_bytes(name):
+        for byte in RESPONSES.read(name):
             await call.send(bytes([byte]))
 
     async with serving(document) as server:
@@ -309,7 +260,7 @@ async def test_text_before_a_failure_is_handed_out_first(
 async def test_usage_of_a_failed_reply_is_handed_out(pool: HttpPool) -> None:
     async def breaks(call: Call) -> None:
         await call.head()
-        await call.send(responses_bytes("failed_in_text"))
+        await call.send(RESPONSES.read("failed_in_text"))
 
     got: list[StreamDelta] = []
     async with serving(breaks) as server:

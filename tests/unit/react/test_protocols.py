@@ -182,6 +182,33 @@ def test_markup_is_read(text: str, command: str) -> None:
     assert rest == ""
 
 
+FENCED = f"```xml\n{HERMES}\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "commands", "rest"),
+    [
+        (f"{HERMES}\n{QWEN}", ["ls", "echo LEAK"], ""),
+        (f"{HERMES}\nIt looks like this:\n{FENCED}", ["ls"], f"It looks like this:\n{FENCED}"),
+        (f"{HERMES}\n~~~\n{KIMI}", ["ls"], f"~~~\n{KIMI}"),
+        (f"{HERMES}\nor `{HERMES}`", ["ls"], f"or `{HERMES}`"),
+        (f"{HERMES}\n> {QWEN}", ["ls"], "> " + QWEN.removesuffix("</tool_call>").rstrip()),
+        (f"{KIMI}{KIMI}", ["ls", "ls"], ""),
+        (f"<tool_call>\n{QWEN}", ["echo LEAK"], ""),
+        (FENCED, [], FENCED),
+        (DEEPSEEK + "\nDone.", ["ls"], "Done."),
+        (
+            '<tool_call>{"name":"shell","arguments":{"command":"cat <<E\\n```\\nE"}}</tool_call>',
+            ["cat <<E\n```\nE"],
+            "",
+        ),
+    ],
+)
+def test_only_what_stands_outside_of_code_is_a_call(text: str, commands: list[str], rest: str) -> None:
+    calls, left = find_stray_calls(text)
+    assert ([found.arguments["command"] for found in calls], left) == (commands, rest)
+
+
 def show(pieces: list[str]) -> str:
     reader = StrayCallReader([SHELL])
     deltas = [delta for piece in pieces for delta in reader.feed(StreamText(piece))]

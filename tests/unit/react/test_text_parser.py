@@ -201,6 +201,10 @@ def plain(reply: ParsedReply) -> tuple[Any, ...]:
             return ("E", why)
 
 
+def test_no_case_of_the_notes_is_missing() -> None:
+    assert {str(number) for number in range(1, 61)} <= CASES.keys()
+
+
 @pytest.mark.parametrize("number", CASES)
 def test_case(number: str) -> None:
     text, expected = CASES[number]
