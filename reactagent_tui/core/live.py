@@ -27,7 +27,7 @@ from reactagent_tui.core.events import (
     SessionChanged,
     TitleChanged,
 )
-from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
 from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
@@ -72,7 +72,6 @@ class LiveSession:
     before_turn: Callable[[LiveSession], None] = lambda _session: None
     """Called when a turn begins; the runtime reads instruction files again."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
-    counter: WindowCounter = field(default_factory=WindowCounter)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     last_result: RunResult | None = None
@@ -82,6 +81,7 @@ class LiveSession:
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
+    _counters: dict[tuple[str, str], WindowCounter] = field(default_factory=dict[tuple[str, str], WindowCounter])
 
     # -- state ------------------------------------------------------------------------------
 
@@ -104,6 +104,21 @@ class LiveSession:
     @property
     def queue(self) -> tuple[QueuedMessage, ...]:
         return tuple(self._queue)
+
+    @property
+    def counter(self) -> WindowCounter:
+        """Estimates for the present model."""
+        return self.counter_of(self.provider.info)
+
+    def counter_of(self, info: ModelInfo) -> WindowCounter:
+        """Estimates for a model, corrected by what its provider reported in this session, before a resume as well."""
+        key = (info.provider, info.name)
+        if key not in self._counters:
+            counter = self._counters[key] = WindowCounter()
+            for row in self.ledger.rows:
+                if (row.provider, row.model) == key and row.sent_raw and not row.estimated:
+                    counter.learn(row.sent_raw, row.usage.prompt)
+        return self._counters[key]
 
     def totals(self) -> CostTotals:
         return self.ledger.totals()
@@ -214,7 +229,6 @@ class LiveSession:
     def set_provider(self, provider: ChatProvider) -> None:
         """Another model from the next step on. What was spent keeps its price."""
         self.provider = provider
-        self.counter = WindowCounter()
         info = provider.info
         self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
         self._tell_model()
@@ -286,13 +300,14 @@ class LiveSession:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
         guard = self._guard = RunGuard(self.file, self.reporter)
+        current = CurrentProvider(lambda: self.provider)
         if self.limits.usd is not None and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
         turn = self.ledger.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn
         setup = RunSetup(
-            provider=CurrentProvider(lambda: self.provider),
+            provider=current,
             toolkit=self.toolkit,
             permissions=self.permissions,
             history=guard,
@@ -307,7 +322,7 @@ class LiveSession:
             limits=self.limits,
             loop_window=self.loop_window,
             polling=self.polling,
-            steer=self._take_steered,
+            steer=lambda: self._begin_step(setup, guard, current),
             debug=self.debug,
         )
         controller = self._controller = ReActController(setup)
@@ -347,6 +362,14 @@ class LiveSession:
             plan_mode=self.mode == "plan",
             env=self.tool_env,
         )
+
+    def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
+        """What waits for a step boundary: a switched model, and messages. An abandoned run makes no further step."""
+        if not guard.open:
+            raise asyncio.CancelledError("abandoned")
+        current.renew()
+        setup.counter = self.counter
+        return self._take_steered()
 
     def _take_steered(self) -> Sequence[UserMessage]:
         steered = [item for item in self._queue if item.kind == "steer"]
