@@ -97,6 +97,14 @@ async def test_a_provider_that_tells_nothing_counts_as_having_sent(bench: Bench)
     assert row.usage.prompt > 0
 
 
+async def test_a_stop_after_the_last_report_changes_nothing_about_it(bench: Bench) -> None:
+    usage = Usage(input=500, output=12)
+    row = await stopped(
+        bench, ScriptedProvider([[StreamText("yes"), StreamFinish("stop"), StreamUsage(usage), forever]])
+    )
+    assert (row.interrupted, row.estimated, row.usage) == (True, False, usage)
+
+
 async def test_each_form_of_a_request_has_a_row(bench: Bench) -> None:
     run = bench.make([])
     provider = Network([say("fine")])
