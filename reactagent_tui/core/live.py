@@ -30,21 +30,20 @@ from reactagent_tui.core.events import (
     SessionChanged,
     TitleChanged,
 )
-from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
-from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.messages import ToolCall, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
-from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
-from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard
+from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard, close_open_calls
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
@@ -81,7 +80,6 @@ class LiveSession:
     before_turn: Callable[[LiveSession], None] = lambda _session: None
     """Called when a turn begins; the runtime reads instruction files again."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
-    counter: WindowCounter = field(default_factory=WindowCounter)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     last_result: RunResult | None = None
@@ -90,6 +88,7 @@ class LiveSession:
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
+    _counters: dict[tuple[str, str], WindowCounter] = field(default_factory=dict[tuple[str, str], WindowCounter])
 
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
@@ -115,6 +114,21 @@ class LiveSession:
     @property
     def queue(self) -> tuple[QueuedMessage, ...]:
         return self._queue.items
+
+    @property
+    def counter(self) -> WindowCounter:
+        """Estimates for the present model."""
+        return self.counter_of(self.provider.info)
+
+    def counter_of(self, info: ModelInfo) -> WindowCounter:
+        """Estimates for a model, corrected by what its provider reported in this session, before a resume as well."""
+        key = (info.provider, info.name)
+        if key not in self._counters:
+            counter = self._counters[key] = WindowCounter()
+            for row in self.ledger.rows:
+                if (row.provider, row.model) == key and row.sent_raw and not row.estimated:
+                    counter.learn(row.sent_raw, row.usage.prompt)
+        return self._counters[key]
 
     def totals(self) -> CostTotals:
         return self.ledger.totals()
@@ -234,7 +248,6 @@ class LiveSession:
     def set_provider(self, provider: ChatProvider) -> None:
         """Another model from the next step on. What was spent keeps its price."""
         self.provider = provider
-        self.counter = WindowCounter()
         info = provider.info
         self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
         self._tell_model()
@@ -280,7 +293,7 @@ class LiveSession:
         self._guard.open = False
         controller, self._controller = self._controller, None
         self._task = None
-        self._close_open_calls()
+        close_open_calls(self.file)
         self.ledger.close_all()
         log.warning("a run did not stop within two seconds and was abandoned")
         totals = self.ledger.totals()
@@ -307,6 +320,7 @@ class LiveSession:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
         guard = self._guard = RunGuard(self.file, self.reporter)
+        current = CurrentProvider(lambda: self.provider)
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
@@ -316,7 +330,7 @@ class LiveSession:
         if self.debug is not None:
             self.debug.turn = turn
         setup = RunSetup(
-            provider=CurrentProvider(lambda: self.provider),
+            provider=current,
             toolkit=self.toolkit,
             permissions=self.permissions,
             history=guard,
@@ -330,13 +344,13 @@ class LiveSession:
             run_id=secrets.token_hex(6),
             limits=self.limits,
             budget=self.budget,
-            fallbacks=self._fallbacks(),
             two_phase=self.two_phase,
             loop_window=self.loop_window,
             polling=self.polling,
-            steer=self._queue.take_steered,
+            steer=lambda: self._begin_step(setup, guard, current),
             debug=self.debug,
         )
+        setup.fallbacks = self._fallbacks(setup, current)
         controller = self._controller = ReActController(setup)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
@@ -375,6 +389,14 @@ class LiveSession:
             env=self.tool_env,
         )
 
+    def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
+        """What waits for a step boundary: a switched model, and messages. An abandoned run makes no further step."""
+        if not guard.open:
+            raise asyncio.CancelledError("abandoned")
+        current.renew()
+        setup.counter = self.counter
+        return self._queue.take_steered()
+
     def _tell_model(self) -> None:
         info = self.provider.info
         self._emit(
@@ -392,28 +414,19 @@ class LiveSession:
         else:
             self._emit(BudgetChanged, scope=tightest.scope, limit=tightest.limit, spent=tightest.spent)
 
-    def _fallbacks(self) -> FallbackChain | None:
+    def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
         if not self.fallback_models or self.make_provider is None:
             return None
-        return FallbackChain(self.fallback_models, self.make_provider, self.set_provider)
+
+        def use(provider: ChatProvider) -> None:
+            self.set_provider(provider)
+            current.renew()
+            setup.counter = self.counter
+
+        return FallbackChain(self.fallback_models, self.make_provider, use)
 
     def _queue_changed(self) -> None:
         self._emit(QueueChanged, items=self._queue.items)
-
-    def _close_open_calls(self) -> None:
-        """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
-        answered = {m.call_id for m in self.file.messages if isinstance(m, ToolResult)}
-        for message in reversed(self.file.messages):
-            calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
-            if isinstance(message, UserMessage):
-                break
-            for call in calls:
-                if call.id not in answered:
-                    self.file.append_message(
-                        ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted")
-                    )
-            if calls:
-                break
 
     def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:
         """Tell the user something that is no part of a run."""

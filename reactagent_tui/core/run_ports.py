@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.reporter import Answer, Question, Reporter
 
 if TYPE_CHECKING:
     from reactagent_tui.core.events import AgentEvent
-    from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
+    from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
     from reactagent_tui.core.sessions.store import SessionFile
 
@@ -77,21 +79,40 @@ class FallbackChain:
 
 
 class CurrentProvider:
-    """The session's provider at the moment of use: a model switched in mid-run holds from the next step on."""
+    """The session's provider: a model switched in mid-run holds from the next step on, not for a retry of this one."""
 
     def __init__(self, provider: Callable[[], ChatProvider]) -> None:
         self._provider = provider
+        self._now = provider()
+
+    def renew(self) -> None:
+        """A step begins."""
+        self._now = self._provider()
 
     @property
-    def info(self) -> Any:
-        return self._provider().info
+    def info(self) -> ModelInfo:
+        return self._now.info
 
-    def stream(self, request: Any) -> AsyncIterator[Any]:
-        return self._provider().stream(request)
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamDelta]:
+        return self._now.stream(request)
 
     async def aclose(self) -> None:
         """The session owns the provider."""
 
     @property
-    def last_exchange(self) -> Any:
-        return self._provider().last_exchange
+    def last_exchange(self) -> WireRecord | None:
+        return self._now.last_exchange
+
+
+def close_open_calls(file: SessionFile) -> None:
+    """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
+    answered = {m.call_id for m in file.messages if isinstance(m, ToolResult)}
+    for message in reversed(file.messages):
+        calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
+        if isinstance(message, UserMessage):
+            break
+        for call in calls:
+            if call.id not in answered:
+                file.append_message(ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted"))
+        if calls:
+            break

@@ -24,6 +24,8 @@ _NO_TOKENS = Usage()
 _NOTHING_BILLED = Money(Decimal(0), "reported")
 _SHORTEST_RATE = 0.2
 """Seconds of output before a speed means anything."""
+_HELD_BACK = 8
+"""Output tokens that may come after the last report of a reply that is complete: text that readers held back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,15 @@ class LedgerRow:
     cost: Money
     started: datetime
     sent_estimate: int = 0
+    sent_raw: int = 0
     first_token: datetime | None = None
     ended: datetime | None = None
     interrupted: bool = False
     failed: bool = False
     estimated: bool = False
     """The tokens are our own count; the provider has not reported them, or not all."""
+    sent: bool = True
+    """False: the request never left this machine, so it cost nothing."""
 
     def ended_anyhow(self) -> LedgerRow:
         """The row of a call that is over: one that never ended (a crash) stays booked as what it was opened with."""
@@ -76,9 +81,11 @@ class LedgerRow:
             "first_token": None if self.first_token is None else self.first_token.isoformat(),
             "ended": None if self.ended is None else self.ended.isoformat(),
             "sent_estimate": self.sent_estimate,
+            "sent_raw": self.sent_raw,
             "interrupted": self.interrupted,
             "failed": self.failed,
             "estimated": self.estimated,
+            "sent": self.sent,
         }
 
     @classmethod
@@ -100,11 +107,13 @@ class LedgerRow:
             cost=Money(None if amount is None else Decimal(amount), record["state"], record.get("currency", "USD")),
             started=datetime.fromisoformat(record["started"]),
             sent_estimate=record.get("sent_estimate", 0),
+            sent_raw=record.get("sent_raw", 0),
             first_token=_moment(record.get("first_token")),
             ended=_moment(record.get("ended")),
             interrupted=record.get("interrupted", False),
             failed=record.get("failed", False),
             estimated=record.get("estimated", record["state"] == "estimated"),
+            sent=record.get("sent", True),
         )
 
 
@@ -131,8 +140,12 @@ class _Call:
     started: float
     reported: Usage | None = None
     output_estimate: int = 0
+    counted: int = 0
+    """Output tokens, by our own count, that had come when the provider reported last."""
     first: float | None = None
     ended: float | None = None
+    left_alone: bool = False
+    """Closed by the watchdog; whoever opened it still runs and may know better."""
 
 
 class Ledger:
@@ -162,6 +175,7 @@ class Ledger:
         self._open: dict[str, _Call] = {}
         self._ended: list[_Call] = []
         """In the order of their ends."""
+        self._last_id = 0
         self._turn = 0
         self._turn_sum = Tally()
         self._session_sum = Tally()
@@ -188,14 +202,17 @@ class Ledger:
         return self._turn
 
     def open_call(
-        self, step: int, cause: Cause, info: ModelInfo, sent_estimate: int, agent: tuple[str, ...] = ()
+        self, step: int, cause: Cause, info: ModelInfo, sent_estimate: int, agent: tuple[str, ...] = (), raw: int = 0
     ) -> str:
-        """A call goes out: books what is sent as an estimate, freezes the price, returns the call's id."""
+        """A call goes out: books what is sent as an estimate, freezes the price, returns the call's id.
+
+        `raw`: the estimate before its correction for this model, kept for those who correct later ones.
+        """
         started = self._now()
         quote = self._prices.quote(info, started)
         usage = Usage(input=sent_estimate)
         row = LedgerRow(
-            call_id=f"m{len(self._calls) + 1}",
+            call_id=self._new_id(),
             session_id=self._session_id,
             turn=self._turn,
             step=step,
@@ -208,6 +225,7 @@ class Ledger:
             cost=quote.money(usage, reported=False),
             started=started,
             sent_estimate=sent_estimate,
+            sent_raw=raw,
             estimated=True,
         )
         call = _Call(row, quote, self._clock())
@@ -215,10 +233,17 @@ class Ledger:
         self._tell(row)
         return row.call_id
 
+    def refused(self, call_id: str) -> LedgerRow:
+        """The server refused this request and gets it in another form: the refused one becomes a row of its own."""
+        call = self._calls[call_id]
+        row = replace(call.row, call_id=self._new_id(), first_token=None)
+        again = self._calls[row.call_id] = self._open[row.call_id] = _Call(row, call.quote, self._clock())
+        return self.close_call(again.row.call_id, failed=True)
+
     def progress(self, call_id: str, output_estimate: int) -> None:
         """So many tokens came so far, by our own count. Cheap: call it for every delta."""
         call = self._calls[call_id]
-        if call.ended is not None:
+        if call.ended is not None and not call.left_alone:
             return
         if call.first is None and output_estimate > 0:
             call.first = self._clock()
@@ -226,34 +251,59 @@ class Ledger:
         call.output_estimate = max(call.output_estimate, output_estimate)
 
     def usage(self, call_id: str, usage: Usage) -> None:
-        """The provider reported; the newest report holds. One that comes after the end corrects the row."""
+        """The provider reported; the newest report holds. One that comes after the end corrects the row.
+
+        A report of nothing at all is none: some servers fill the fields with zeros.
+        """
+        if not usage.total and usage.cost_usd is None:
+            return
         call = self._calls[call_id]
-        call.reported = usage
+        call.reported, call.counted = usage, call.output_estimate
         if call.ended is not None:
             self._forget(call.row)
-            call.row = self._booked(call, usage, reported=True)
+            so_far = _usage_so_far(call) if call.left_alone else usage
+            call.row = self._booked(call, so_far, reported=not call.left_alone)
             self._book(call.row)
 
     def close_call(
-        self, call_id: str, *, interrupted: bool = False, failed: bool = False, sent: bool = True
+        self,
+        call_id: str,
+        *,
+        interrupted: bool = False,
+        failed: bool = False,
+        cut: bool = False,
+        sent: bool = True,
+        finished: bool = False,
     ) -> LedgerRow:
-        """The call ended. `sent=False`: nothing ever reached the provider. A second close changes nothing."""
+        """The call ended. A second close changes nothing.
+
+        `sent=False`: nothing ever reached the provider. `failed`: it refused; with `cut`, the connection broke, and
+        what was sent may have been read. `finished`: the model had given its reason to stop.
+        """
         call = self._calls[call_id]
-        if call.ended is not None:
+        if call.ended is None:
+            call.ended = self._clock()
+            call.row = replace(call.row, ended=self._now(), interrupted=interrupted)
+            del self._open[call_id]
+            self._ended.append(call)
+        elif call.left_alone:
+            call.left_alone = False
+            self._forget(call.row)
+        else:
             return call.row
-        call.ended = self._clock()
-        call.row = replace(call.row, ended=self._now(), interrupted=interrupted, failed=failed)
-        usage, reported = _final_usage(call, broken=interrupted or failed, failed=failed, sent=sent)
+        call.row = replace(call.row, failed=failed, sent=sent)
+        free = not sent or (failed and not cut and not call.output_estimate)
+        broken = (interrupted or failed) and not finished
+        usage, reported = _final_usage(call, broken=broken, free=free)
         call.row = self._booked(call, usage, reported=reported)
-        del self._open[call_id]
-        self._ended.append(call)
         self._book(call.row)
         return call.row
 
     def close_all(self) -> None:
-        """Every open call is over, interrupted: the watchdog's way out."""
-        for call_id in tuple(self._open):
+        """Every open call is over, interrupted: the watchdog's way out. What is known of it later corrects it."""
+        for call_id, call in tuple(self._open.items()):
             self.close_call(call_id, interrupted=True)
+            call.left_alone = True
 
     def figures(self, call_id: str) -> CallFigures:
         """Tokens, money and speed of a call as it stands."""
@@ -325,7 +375,15 @@ class Ledger:
             call = self._calls[row.call_id] = _Call(row, quote, 0.0, ended=0.0)
             self._ended.append(call)
             self._session_sum.add(row.usage, row.cost, estimated=row.estimated)
-            self._turn = max(self._turn, row.turn)
+            self._last_id = max(self._last_id, _number_of(row.call_id))
+            if row.turn > self._turn:
+                self._turn, self._turn_sum = row.turn, Tally()
+            if row.turn == self._turn:
+                self._turn_sum.add(row.usage, row.cost, estimated=row.estimated)
+
+    def _new_id(self) -> str:
+        self._last_id += 1
+        return f"m{self._last_id}"
 
     def _whole_day(self) -> Tally | None:
         """What everybody spent today, with this session's running calls as they stand."""
@@ -368,25 +426,33 @@ class Ledger:
             self._on_row(row)
 
 
+def _number_of(call_id: str) -> int:
+    digits = call_id.removeprefix("m")
+    return int(digits) if digits.isdecimal() else 0
+
+
 def _usage_so_far(call: _Call) -> Usage:
-    if call.reported is None:
-        return Usage(input=call.row.sent_estimate, output=call.output_estimate)
-    return replace(call.reported, output=max(call.reported.output, call.output_estimate))
+    """The last report, and by our own count what came after it or what it did not tell."""
+    told, counted = call.reported, call.output_estimate
+    if told is None:
+        return Usage(input=call.row.sent_estimate, output=counted)
+    output = told.output + counted - call.counted if call.counted else max(told.output, counted)
+    return replace(told, input=told.input if told.prompt else call.row.sent_estimate, output=output)
 
 
-def _final_usage(call: _Call, *, broken: bool, failed: bool, sent: bool) -> tuple[Usage, bool]:
-    """The tokens to book, and whether the provider reported them.
+def _final_usage(call: _Call, *, broken: bool, free: bool) -> tuple[Usage, bool]:
+    """The tokens to book, and whether the provider reported them, all of them.
 
-    A report in the middle of a broken call counts the input, the output may have gone on. A failure without any output
-    is not billed; an interrupted call was read by the provider, so its input is.
+    An interrupted call was read by the provider, so its input is billed. A report in the middle of a broken call counts
+    the input; the output may have gone on, and a report that came before the output does not count it.
     """
-    if call.reported is not None:
-        if broken and call.reported.cost_usd is None:
-            return _usage_so_far(call), False
-        return call.reported, True
-    if not sent or (failed and not call.output_estimate):
+    told = call.reported
+    if told is None and free:
         return _NO_TOKENS, True
-    return _usage_so_far(call), False
+    if told is None or broken:
+        return _usage_so_far(call), False
+    early = call.output_estimate - call.counted > _HELD_BACK or (call.output_estimate > 0 and not told.output)
+    return (_usage_so_far(call), False) if early or not told.prompt else (told, True)
 
 
 def _overlap(start: datetime, end: datetime, window_start: datetime, window_end: datetime) -> Decimal:

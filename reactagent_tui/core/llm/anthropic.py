@@ -72,7 +72,7 @@ class AnthropicProvider(WireProvider):
         while True:
             asked = self._asked(addresses[0], request, tried)
             payload = _going_on(to_payload(request, self.info, images), so_far)
-            exchange = self._exchange(asked, payload, self._message_headers(payload, request))
+            exchange = self._exchange(request, asked, payload, self._message_headers(payload, request))
             reply = WireReply(exchange, self._state(asked, request, before), fold)
             try:
                 while not reply.is_over:

@@ -21,6 +21,18 @@ class ToolSpec:
     parameters: JsonSchema
 
 
+class SendWatch(Protocol):
+    """Whoever pays for a request wants to know how far it came. A provider that tells nothing counts as having sent."""
+
+    def begins(self) -> None:
+        """The request is about to go out; when it was sent before, the provider sends it again in another form."""
+        ...
+
+    def sent(self) -> None:
+        """It is handed to the network: from now on it is read, and billed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One model call. `messages` were repaired for this provider before."""
@@ -35,6 +47,7 @@ class ModelRequest:
     stop: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Body keys from the config, sent as they are."""
+    watch: SendWatch | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from reactagent_tui.core.llm.api_errors import (
     not_an_api,
     request_id,
 )
-from reactagent_tui.core.llm.base import Endpoint, StreamProgress, WireRecord
+from reactagent_tui.core.llm.base import Endpoint, SendWatch, StreamProgress, WireRecord
 from reactagent_tui.core.llm.http import HttpPool, Reply
 from reactagent_tui.core.llm.sse import JSON_EVENT, SseEvent, SseParser
 
@@ -49,6 +49,7 @@ class Exchange:
         headers: Mapping[str, str],
         payload: Mapping[str, Any],
         patient: bool = False,
+        watch: SendWatch | None = None,
     ) -> None:
         """`patient`: total silence before the first byte counts as prefill, not as a dead connection."""
         self._pool = pool
@@ -56,6 +57,9 @@ class Exchange:
         self._asked = asked
         self._headers = headers
         self._payload = payload
+        self._watch = watch
+        if watch is not None:
+            watch.begins()
         self._parser = SseParser()
         self._clock = asyncio.get_running_loop().time
         self._began = self._last_byte = self._last_content = self._clock()
@@ -140,6 +144,7 @@ class Exchange:
                     body=encode_body(self._payload),
                     connect_timeout=self._endpoint.connect_timeout,
                     secrets=self._asked.secrets,
+                    on_sending=None if self._watch is None else self._watch.sent,
                     on_sent=self._on_sent,
                 )
             )

@@ -58,7 +58,7 @@ class GeminiProvider(WireProvider):
             asked = self._asked(addresses[0], request, tried)
             state = GeminiState(asked, may_retry=self._broken is not request)
             payload = to_payload(request, self.info, images, self._form)
-            reply = WireReply(self._exchange(asked, payload, self._headers(self._credentials())), state, fold)
+            reply = WireReply(self._exchange(request, asked, payload, self._headers(self._credentials())), state, fold)
             try:
                 while not reply.is_over:
                     for delta in await reply.read():

@@ -81,14 +81,17 @@ class HttpPool:
         body: bytes,
         connect_timeout: float,
         secrets: tuple[str, ...] = (),
+        on_sending: Callable[[], None] | None = None,
         on_sent: Callable[[], None] | None = None,
     ) -> Reply:
         """POST, and return when the headers of the answer are here, whatever the status.
 
-        No total time limit: that is the caller's. `on_sent` is called when the request has gone out.
+        No total time limit: that is the caller's. `on_sending` is called when the body is handed to the network, from
+        where no cancel brings it back; `on_sent` when the request has gone out.
         Raises ConnectError or StreamCutError.
         """
-        return await self._send("POST", url, headers, body, connect_timeout, secrets, on_sent)
+        trace = _watch_sending(on_sending, on_sent)
+        return await self._send("POST", url, headers, body, connect_timeout, secrets, trace)
 
     async def get(
         self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float = 10.0, max_bytes: int = 4_000_000
@@ -121,7 +124,7 @@ class HttpPool:
         body: bytes | None,
         connect_timeout: float,
         secrets: tuple[str, ...],
-        on_sent: Callable[[], None] | None,
+        trace: Callable[[str, object], Awaitable[None]] | None,
     ) -> Reply:
         try:
             client = self._ready()
@@ -131,7 +134,7 @@ class HttpPool:
                 headers={"Accept-Encoding": "identity", **headers},
                 content=body,
                 timeout=httpx.Timeout(None, connect=connect_timeout),
-                extensions={} if on_sent is None else {"trace": _watch_sending(on_sent)},
+                extensions={} if trace is None else {"trace": trace},
             )
             return Reply(await client.send(request, stream=True), secrets)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ImportError, ValueError) as error:
@@ -203,9 +206,13 @@ def _keep_alive_options() -> list[tuple[int, int, int]]:
     return options
 
 
-def _watch_sending(on_sent: Callable[[], None]) -> Callable[[str, object], Awaitable[None]]:
+def _watch_sending(
+    on_sending: Callable[[], None] | None, on_sent: Callable[[], None] | None
+) -> Callable[[str, object], Awaitable[None]]:
     async def trace(name: str, _info: object) -> None:
-        if name == "http11.send_request_body.complete":
+        if name == "http11.send_request_body.started" and on_sending is not None:
+            on_sending()
+        elif name == "http11.send_request_body.complete" and on_sent is not None:
             on_sent()
 
     return trace

@@ -68,7 +68,9 @@ class OpenAIChatProvider(WireProvider):
         while True:
             asked = self._asked(addresses[0], request, tried)
             payload = to_payload(request, self.info, images)
-            reply = WireReply(self._exchange(asked, payload, self._headers(self._bearer())), ChatState(asked), fold)
+            reply = WireReply(
+                self._exchange(request, asked, payload, self._headers(self._bearer())), ChatState(asked), fold
+            )
             try:
                 while not reply.is_over:
                     for delta in await reply.read():

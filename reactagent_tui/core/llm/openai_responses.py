@@ -63,7 +63,7 @@ class ResponsesProvider(WireProvider):
         while True:
             asked = self._asked(addresses[0], request, tried)
             payload = to_payload(_without(request, self._refused), self.info, images)
-            exchange = self._exchange(asked, payload, self._headers(self._bearer()))
+            exchange = self._exchange(request, asked, payload, self._headers(self._bearer()))
             reply = WireReply(exchange, ResponsesState(asked), fold)
             try:
                 while not reply.is_over:

@@ -116,7 +116,8 @@ class TokenEstimator:
 
     def __init__(self, factor: float = 1.0) -> None:
         self.factor = factor
-        self._seen = 0
+        self._size = 0.0
+        """Weight of what the factor was learned from."""
 
     def estimate(self, text: str) -> int:
         """Tokens of a text by this model's tokenizer, estimated."""
@@ -129,13 +130,14 @@ class TokenEstimator:
     def observe(self, sent_estimate: float, reported: int) -> None:
         """Learns from one call: `sent_estimate` is the *raw* estimate of what was sent, `reported` the true count.
 
-        The first call sets the factor; later ones move it half of the way, so that one odd call does little.
+        The first call sets the factor; later ones of its size move it half of the way, so that one odd call does
+        little, and shorter ones less: they are mostly frame.
         """
         if min(sent_estimate, reported) < self._SMALLEST:
             return
         ratio = min(max(reported / sent_estimate, 0.2), 5.0)
-        self.factor = ratio if self._seen == 0 else (self.factor + ratio) / 2
-        self._seen += 1
+        self.factor += (ratio - self.factor) * sent_estimate / (self._size + sent_estimate)
+        self._size = (self._size + sent_estimate) / 2 if self._size else sent_estimate
 
 
 def count_exact(text: str) -> int:

@@ -36,7 +36,12 @@ class WireProvider:
         """Nothing of its own to release: the connections belong to the pool."""
 
     async def _images(self, request: ModelRequest) -> Mapping[str, str]:
-        """Data URLs of the request's images, by path; files are read in a thread, and only where there are some."""
+        """Data URLs of the request's images, by path; files are read in a thread, and only where there are some.
+
+        The first thing every provider does: from here on the watch knows that nothing was sent yet.
+        """
+        if request.watch is not None:
+            request.watch.begins()
         if not any(isinstance(message, UserMessage) and message.attachments for message in request.messages):
             return {}
         return await asyncio.to_thread(read_images, request, self.info)
@@ -45,9 +50,17 @@ class WireProvider:
         secrets = (self._key,) if self._key else ()
         return Asked(url, request.model, self._endpoint.key_variable, secrets, tuple(tried))
 
-    def _exchange(self, asked: Asked, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Exchange:
+    def _exchange(
+        self, request: ModelRequest, asked: Asked, payload: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> Exchange:
         self._last = Exchange(
-            self._http, self._endpoint, asked, headers=headers, payload=payload, patient=self.info.local
+            self._http,
+            self._endpoint,
+            asked,
+            headers=headers,
+            payload=payload,
+            patient=self.info.local,
+            watch=request.watch,
         )
         return self._last
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import time
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from typing import Any, assert_never
 
 from reactagent_tui.core.cost.ledger import Cause
+from reactagent_tui.core.errors import ProviderError, StreamCutError
 from reactagent_tui.core.events import (
     AgentEvent,
     TextDelta,
@@ -30,7 +31,7 @@ from reactagent_tui.core.llm.base import (
     StreamToolCall,
     StreamUsage,
 )
-from reactagent_tui.core.llm.tokens import estimate
+from reactagent_tui.core.llm.tokens import weigh
 from reactagent_tui.core.messages import AssistantMessage
 from reactagent_tui.core.react.endless import EndlessReply
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
@@ -58,19 +59,22 @@ class ReplyStream:
         self.emit = emit
         self.shown = False
         """Text of this reply reached the user: it may not be retried. Thinking may come again, calls never ran."""
-        raw = setup.counter.raw(request)
-        self._request = request
+        self._info = info = setup.provider.info
+        self._counter = counter = setup.counter
+        self._raw = raw = counter.raw(request, info)
+        self._request = replace(request, watch=self)
         self._reader = reader
-        self._raw = raw
-        self.call_id = setup.ledger.open_call(
-            step, cause, setup.provider.info, setup.counter.estimator.scale(raw), setup.agent
-        )
+        self._begun = self._sent = self._finished = False
+        if setup.agent and cause == "step":
+            cause = "sub_agent"
+        self.call_id = setup.ledger.open_call(step, cause, info, counter.estimator.scale(raw), setup.agent, raw)
         self._accumulator = Accumulator()
         self._is_endless = False
         self._unsaved_text: list[str] = []
         self._unsaved_thinking: list[str] = []
         self._uncounted: list[str] = []
-        self._output = 0
+        self._output = 0.0
+        """Raw weight of everything that the model generated, shown or not."""
         self._next_live = 0.0
         self._saving: asyncio.TimerHandle | None = None
 
@@ -78,29 +82,48 @@ class ReplyStream:
         """The complete reply. Raises ProviderError; the ledger row is closed in every case."""
         setup = self.setup
         ledger = setup.ledger
-        self._live(final=False)
-        outcome = "interrupted"
+        outcome, cut = "interrupted", False
         try:
+            self._live(final=False)
             complete = await self._follow()
             outcome = "done" if complete else "interrupted"
         except BaseException as error:
             outcome = "interrupted" if not isinstance(error, Exception) else "failed"
+            cut = isinstance(error, StreamCutError) or not isinstance(error, ProviderError)
             raise
         finally:
             if self._saving is not None:
                 self._saving.cancel()
             self._count()
-            ledger.progress(self.call_id, self._output)
-            ledger.close_call(self.call_id, interrupted=outcome == "interrupted", failed=outcome == "failed")
-            reported = self._accumulator.usage
-            if outcome == "done" and reported is not None:
-                setup.counter.learn(self._raw, reported.prompt)
+            row = ledger.close_call(
+                self.call_id,
+                interrupted=outcome == "interrupted",
+                failed=outcome == "failed",
+                cut=cut,
+                sent=self._sent or not self._begun,
+                finished=self._finished,
+            )
+            if not row.estimated and row.usage.prompt:
+                self._counter.learn(self._raw, row.usage.prompt)
+                self._counter.learn_output(self._output, row.usage.output)
             self._live(final=True)
-        info = setup.provider.info
+        info = self._info
         if self._is_endless:
             message = self._accumulator.message(info.provider, info.name, stop_reason="cut")
-            return dataclasses.replace(self._reader.reading(message), notice=ENDLESS)
+            return replace(self._reader.reading(message), notice=ENDLESS)
         return self._reader.reading(self._accumulator.message(info.provider, info.name))
+
+    # -- what the provider tells of the request ---------------------------------------------
+
+    def begins(self) -> None:
+        """Again after it was sent and before anything came: the server refused the first form."""
+        if self._sent and not self._output and self._accumulator.usage is None:
+            self.setup.ledger.refused(self.call_id)
+            self._sent = False
+        self._begun = True
+
+    def sent(self) -> None:
+        self._sent = True
 
     async def _follow(self) -> bool:
         """Read to the end; False when the stream was cancelled: it went on inventing, or said the same for ever."""
@@ -108,6 +131,7 @@ class ReplyStream:
         stream = self.setup.provider.stream(self._request)
         try:
             async for delta in stream:
+                self._measure(delta)
                 for shown in self._reader.feed(delta):
                     self._take(shown)
                 self._is_endless = endless.feed(delta)
@@ -120,6 +144,23 @@ class ReplyStream:
             self._take(shown)
         return not (self._reader.is_over or self._is_endless)
 
+    def _measure(self, delta: StreamDelta) -> None:
+        """One delta as it came: all of it is billed, also what the user never sees."""
+        match delta:
+            case StreamText(text=text) | StreamThinking(text=text):
+                self._uncounted.append(text)
+            case StreamToolCall(name=name, arguments=arguments):
+                self._uncounted += (name or "", arguments)
+            case StreamFinish():
+                self._finished = True
+            case StreamUsage(usage=usage):
+                self._count()
+                self.setup.ledger.usage(self.call_id, usage)
+            case StreamReclassify() | StreamProgress():
+                pass
+            case _:
+                assert_never(delta)
+
     def _take(self, delta: StreamDelta) -> None:
         """One delta as the user sees it."""
         self._accumulator.add(delta)
@@ -130,28 +171,24 @@ class ReplyStream:
                 self._thinking(text)
             case StreamToolCall():
                 self._call(delta)
-            case StreamUsage(usage=usage):
-                self.setup.ledger.usage(self.call_id, usage)
             case StreamProgress(kind=kind, seconds=seconds, share=share):
                 self.emit(WaitProgress, {"kind": kind, "seconds": seconds, "share": share})
             case StreamReclassify():
                 self.emit(TextReclassified, {})
-            case StreamFinish():
+            case StreamFinish() | StreamUsage():
                 pass
             case _:
                 assert_never(delta)
 
     def partial_message(self) -> AssistantMessage | None:
         """Text and thinking so far, half-streamed calls dropped; None when there is nothing."""
-        info = self.setup.provider.info
-        message = self._accumulator.message(info.provider, info.name, interrupted=True)
+        message = self._accumulator.message(self._info.provider, self._info.name, interrupted=True)
         return message if message.parts else None
 
     def _text(self, text: str) -> None:
         self.shown = True
         self.emit(TextDelta, {"text": text})
         self._unsaved_text.append(text)
-        self._uncounted.append(text)
         self._beat()
 
     def _thinking(self, text: str) -> None:
@@ -159,11 +196,9 @@ class ReplyStream:
             return
         self.emit(ThinkingDelta, {"text": text})
         self._unsaved_thinking.append(text)
-        self._uncounted.append(text)
         self._beat()
 
     def _call(self, delta: StreamToolCall) -> None:
-        self._uncounted.append(delta.arguments)
         calls = self._accumulator.calls_so_far()
         if calls:
             last = calls[-1]
@@ -176,7 +211,6 @@ class ReplyStream:
         if now >= self._next_live:
             self._next_live = now + LIVE_INTERVAL
             self._count()
-            self.setup.ledger.progress(self.call_id, self._output)
             self._live(final=False)
         if self._saving is None:
             self._saving = asyncio.get_running_loop().call_later(PARTIAL_INTERVAL, self._save_partial)
@@ -192,13 +226,14 @@ class ReplyStream:
 
     def _count(self) -> None:
         if self._uncounted:
-            self._output += estimate("".join(self._uncounted))
+            self._output += weigh("".join(self._uncounted))
             self._uncounted.clear()
+            self.setup.ledger.progress(self.call_id, self._counter.output.scale(self._output))
 
     def _live(self, *, final: bool) -> None:
         ledger = self.setup.ledger
         now = ledger.figures(self.call_id)
-        info = self.setup.provider.info
+        info = self._info
         self.emit(
             UsageUpdated,
             {

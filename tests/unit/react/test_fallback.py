@@ -53,7 +53,8 @@ class Chain:
 
         self.run.reporter.answer = respond
         setup = self.run.controller.setup
-        setup.provider = CurrentProvider(lambda: self.now)
+        self.current = CurrentProvider(lambda: self.now)
+        setup.provider = self.current
         names = [provider.info.name for provider in others]
         setup.fallbacks = FallbackChain(["nobody", *names] if names else [], self._provider, self._use)
         self.run.controller = ReActController(setup)
@@ -65,6 +66,7 @@ class Chain:
 
     def _use(self, provider: Any) -> None:
         self.now = provider
+        self.current.renew()
 
     async def play(self) -> None:
         self.run.result = await self.run.controller.run(UserMessage("go"))
