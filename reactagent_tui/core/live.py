@@ -214,7 +214,7 @@ class LiveSession:
     def set_provider(self, provider: ChatProvider) -> None:
         """Another model from the next step on. What was spent keeps its price."""
         self.provider = provider
-        self.counter = WindowCounter()
+        self.counter = WindowCounter(warned=self.counter.warned)
         info = provider.info
         self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
         self._tell_model()

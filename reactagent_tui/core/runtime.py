@@ -20,6 +20,7 @@ from reactagent_tui.core.events import Notice
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.pacing import Pacers
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
@@ -64,6 +65,7 @@ class Runtime:
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
     _http: HttpPool = field(default_factory=HttpPool)
+    _pacers: Pacers = field(default_factory=Pacers)
     _secrets: list[str] = field(default_factory=list[str])
     _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
     _locks: PathLocks = field(default_factory=PathLocks)
@@ -114,7 +116,7 @@ class Runtime:
         key = f"{resolved.info.provider}/{resolved.info.name}"
         if key not in self._providers:
             self._secrets.append(resolved.endpoint.api_key)
-            self._providers[key] = make_provider(resolved, self._http)
+            self._providers[key] = make_provider(resolved, self._http, self._pacers)
         return self._providers[key]
 
     def models(self) -> list[ModelChoice]:

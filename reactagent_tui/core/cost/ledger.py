@@ -129,6 +129,8 @@ class _Call:
     output_estimate: int = 0
     first: float | None = None
     ended: float | None = None
+    held: bool = False
+    """It waits on our side: nothing was sent."""
 
 
 class Ledger:
@@ -206,6 +208,22 @@ class Ledger:
         self._tell(row)
         return row.call_id
 
+    def hold(self, call_id: str) -> None:
+        """The call waits on our side (its own rate limit, a server that loads): nothing of it counts as sent."""
+        call = self._calls[call_id]
+        if call.ended is None and not call.held:
+            call.held = True
+            self._tell(self._live_row(call))
+
+    def release(self, call_id: str) -> None:
+        """A held call goes out: what is sent is booked again, and its clock starts."""
+        call = self._calls[call_id]
+        if call.ended is None and call.held:
+            call.held = False
+            call.started = self._clock()
+            call.row = replace(call.row, started=self._now())
+            self._tell(call.row)
+
     def progress(self, call_id: str, output_estimate: int) -> None:
         """So many tokens came so far, by our own count. Cheap: call it for every delta."""
         call = self._calls[call_id]
@@ -234,7 +252,7 @@ class Ledger:
             return call.row
         call.ended = self._clock()
         call.row = replace(call.row, ended=self._now(), interrupted=interrupted, failed=failed)
-        usage, reported = _final_usage(call, broken=interrupted or failed, failed=failed, sent=sent)
+        usage, reported = _final_usage(call, broken=interrupted or failed, failed=failed, sent=sent and not call.held)
         call.row = self._booked(call, usage, reported=reported)
         del self._open[call_id]
         self._ended.append(call)
@@ -347,6 +365,8 @@ class Ledger:
 
 
 def _usage_so_far(call: _Call) -> Usage:
+    if call.held:
+        return _NO_TOKENS
     if call.reported is None:
         return Usage(input=call.row.sent_estimate, output=call.output_estimate)
     return replace(call.reported, output=max(call.reported.output, call.output_estimate))

@@ -86,11 +86,14 @@ class StreamFinish:
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """Alive, but nothing generated yet."""
+    """Alive, but nothing generated yet. `paced`: a rate limit of our own holds the call back, nothing was sent."""
 
-    kind: Literal["queued", "prefill", "loading", "connecting"]
+    kind: Literal["queued", "prefill", "loading", "connecting", "paced"]
     seconds: float = 0.0
+    """Waited so far."""
     share: float | None = None
+    left: float | None = None
+    """Seconds until it goes on, where that is known."""
 
 
 StreamDelta: TypeAlias = (
@@ -120,6 +123,8 @@ class WireRules:
     """Send stream_options.include_usage."""
     tool_stream: bool = False
     """Send tool_stream: true (GLM), or arguments arrive in one late chunk."""
+    prompt_progress: bool = False
+    """Send return_progress: true (llama.cpp): the server says how far it has read the prompt."""
     unsupported: tuple[str, ...] = ()
     """Request parameters to leave out."""
     supports_images: bool = True

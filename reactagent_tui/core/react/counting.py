@@ -18,6 +18,8 @@ class WindowCounter:
     """Estimates for one session. Messages are immutable, so each is weighed once."""
 
     estimator: TokenEstimator = field(default_factory=TokenEstimator)
+    warned: set[str] = field(default_factory=set[str])
+    """Models whose server was found to cut prompts, and the user told."""
     _messages: dict[int, tuple[Message, int]] = field(default_factory=dict[int, tuple[Message, int]])
     _fixed: tuple[str, tuple[ToolSpec, ...], int] | None = None
 

@@ -8,8 +8,10 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, assert_never
 
 from reactagent_tui.core.cost.ledger import Cause
+from reactagent_tui.core.errors import ProviderError
 from reactagent_tui.core.events import (
     AgentEvent,
+    Notice,
     TextDelta,
     TextReclassified,
     ThinkingDelta,
@@ -29,13 +31,18 @@ from reactagent_tui.core.llm.base import (
     StreamToolCall,
     StreamUsage,
 )
+from reactagent_tui.core.llm.prompt_cut import judge, lost_the_prompt
 from reactagent_tui.core.llm.tokens import estimate
 from reactagent_tui.core.messages import AssistantMessage
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
+from reactagent_tui.core.react.stall import StallWatch
 from reactagent_tui.core.react.state import RunSetup
+from reactagent_tui.core.usage import Usage
 
 LIVE_INTERVAL = 0.1
 PARTIAL_INTERVAL = 1.0
+_UNSENT = ("paced", "loading")
+"""Ways to wait while no model has got the prompt."""
 
 
 class ReplyStream:
@@ -59,9 +66,8 @@ class ReplyStream:
         self._request = request
         self._reader = reader
         self._raw = raw
-        self.call_id = setup.ledger.open_call(
-            step, cause, setup.provider.info, setup.counter.estimator.scale(raw), setup.agent
-        )
+        self._sent = setup.counter.estimator.scale(raw)
+        self.call_id = setup.ledger.open_call(step, cause, setup.provider.info, self._sent, setup.agent)
         self._accumulator = Accumulator()
         self._unsaved_text: list[str] = []
         self._unsaved_thinking: list[str] = []
@@ -69,6 +75,9 @@ class ReplyStream:
         self._output = 0
         self._next_live = 0.0
         self._saving: asyncio.TimerHandle | None = None
+        self._held = False
+        self._told_loading = False
+        self._stall = StallWatch(lambda seconds: emit(WaitProgress, {"kind": "stalled", "seconds": seconds}))
 
     async def read(self) -> Reading:
         """The complete reply. Raises ProviderError; the ledger row is closed in every case."""
@@ -81,8 +90,11 @@ class ReplyStream:
             outcome = "done" if complete else "interrupted"
         except BaseException as error:
             outcome = "interrupted" if not isinstance(error, Exception) else "failed"
+            if isinstance(error, ProviderError) and lost_the_prompt(error):
+                self._tell_once("server.prompt_lost", sent=self._sent)
             raise
         finally:
+            self._stall.stop()
             if self._saving is not None:
                 self._saving.cancel()
             self._count()
@@ -90,7 +102,7 @@ class ReplyStream:
             ledger.close_call(self.call_id, interrupted=outcome == "interrupted", failed=outcome == "failed")
             reported = self._accumulator.usage
             if outcome == "done" and reported is not None:
-                setup.counter.learn(self._raw, reported.prompt)
+                self._learn(reported)
             self._live(final=True)
         info = setup.provider.info
         return self._reader.reading(self._accumulator.message(info.provider, info.name))
@@ -100,6 +112,8 @@ class ReplyStream:
         stream = self.setup.provider.stream(self._request)
         try:
             async for delta in stream:
+                if not isinstance(delta, StreamProgress):
+                    self._stall.beat()
                 for shown in self._reader.feed(delta):
                     self._take(shown)
                 if self._reader.is_over:
@@ -113,6 +127,10 @@ class ReplyStream:
 
     def _take(self, delta: StreamDelta) -> None:
         """One delta as the user sees it."""
+        if self._held and not (isinstance(delta, StreamProgress) and delta.kind in _UNSENT):
+            self._held = False
+            self.setup.ledger.release(self.call_id)
+            self._live(final=False)
         self._accumulator.add(delta)
         match delta:
             case StreamText(text=text):
@@ -123,14 +141,45 @@ class ReplyStream:
                 self._call(delta)
             case StreamUsage(usage=usage):
                 self.setup.ledger.usage(self.call_id, usage)
-            case StreamProgress(kind=kind, seconds=seconds, share=share):
-                self.emit(WaitProgress, {"kind": kind, "seconds": seconds, "share": share})
+            case StreamProgress():
+                self._waits(delta)
             case StreamReclassify():
                 self.emit(TextReclassified, {})
             case StreamFinish():
                 pass
             case _:
                 assert_never(delta)
+
+    def _waits(self, progress: StreamProgress) -> None:
+        """Say for what it waits; what no model has got yet costs nothing."""
+        if progress.kind in _UNSENT and not self._held:
+            self._held = True
+            self.setup.ledger.hold(self.call_id)
+            self._live(final=False)
+        if progress.kind == "loading" and not self._told_loading:
+            self._told_loading = True
+            self.emit(Notice, {"key": "server.loading", "params": {"model": self.setup.provider.info.name}})
+        self.emit(
+            WaitProgress,
+            {"kind": progress.kind, "seconds": progress.seconds, "share": progress.share, "left": progress.left},
+        )
+
+    def _learn(self, reported: Usage) -> None:
+        """Correct our estimates by what the provider counted, unless it did not read all that was sent."""
+        cut = judge(self._sent, reported, self.setup.provider.info)
+        if cut is None:
+            self.setup.counter.learn(self._raw, reported.prompt)
+        elif cut.window is None:
+            self._tell_once("server.prompt_cut", sent=cut.sent, read=cut.read)
+        else:
+            self._tell_once("server.prompt_cut_at", sent=cut.sent, read=cut.read, window=cut.window)
+
+    def _tell_once(self, key: str, **params: Any) -> None:
+        """Warn that the server's window is too small, once for each model of a session."""
+        model = self.setup.provider.info.name
+        if model not in self.setup.counter.warned:
+            self.setup.counter.warned.add(model)
+            self.emit(Notice, {"key": key, "params": {"model": model, **params}, "level": "warn"})
 
     def partial_message(self) -> AssistantMessage | None:
         """Text and thinking so far, half-streamed calls dropped; None when there is nothing."""
@@ -197,7 +246,7 @@ class ReplyStream:
                 "call_usage": now.usage,
                 "call_cost": now.cost,
                 "totals": ledger.totals(),
-                "context_used": now.usage.total,
+                "context_used": now.usage.total or self._sent,
                 "context_size": info.context_size,
                 "context_assumed": info.context_assumed,
                 "tokens_per_second": now.tokens_per_second,

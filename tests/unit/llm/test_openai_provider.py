@@ -222,10 +222,10 @@ REFUSALS: list[tuple[str, str, dict[str, str], type[ProviderError], str, bool, f
     ),
     (
         "503 Service Unavailable",
-        '{"error":{"code":503,"message":"Loading model"}}',
+        '{"error":{"code":503,"message":"no slot is free"}}',
         {},
         ServerError,
-        "Loading",
+        "no slot",
         True,
         None,
     ),
