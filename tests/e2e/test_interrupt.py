@@ -134,7 +134,7 @@ def test_resume_where_it_stopped(place: Place, server: ModelServer) -> None:
         terminal.send("talk\r")
         terminal.wait("one two three")
         terminal.send(ESC)
-        terminal.wait("stopped")
+        terminal.wait("ctrl+s resumes")
         terminal.send("\x13")
         terminal.wait("OK-TURN-2")
 
