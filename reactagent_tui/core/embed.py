@@ -275,10 +275,12 @@ def _connect(model: str, env: Mapping[str, str] | None = None) -> tuple[ChatProv
     """The provider of a configured model, its prices, and what closes its connections. Raises ConfigError."""
     from reactagent_tui.core.config.loader import load_config
     from reactagent_tui.core.llm.http import HttpPool
+    from reactagent_tui.core.llm.pacing import Pacers
     from reactagent_tui.core.llm.registry import make_provider, resolve_model
     from reactagent_tui.core.paths import user_paths
 
     env = dict(os.environ) if env is None else env
     loaded = load_config(explicit=None, env=env, paths=user_paths(env))
     http = HttpPool()
-    return make_provider(resolve_model(loaded, model), http), PriceBook.from_config(loaded.config), http.aclose
+    provider = make_provider(resolve_model(loaded, model), http, Pacers())
+    return provider, PriceBook.from_config(loaded.config), http.aclose

@@ -203,11 +203,14 @@ class RetryScheduled(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitProgress(EventBase):
-    """Nothing was generated yet: the server queues, loads or reads the prompt. `share` is 0..1 when told."""
+    """Nothing is generated: the server queues, loads or reads the prompt, our own rate limit holds the call back
+    (`paced`), or a reply that had begun stands still (`stalled`). `share` is 0..1 when told, `left` seconds when known.
+    """
 
-    kind: Literal["queued", "prefill", "loading", "connecting"]
+    kind: Literal["queued", "prefill", "loading", "connecting", "paced", "stalled"]
     seconds: float
     share: float | None = None
+    left: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from reactagent_tui.core.events import Notice, TodayChanged
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.pacing import Pacers
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
@@ -73,6 +74,7 @@ class Runtime:
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
     _usage: UsageLog | None = None
     _http: HttpPool = field(default_factory=HttpPool)
+    _pacers: Pacers = field(default_factory=Pacers)
     _secrets: list[str] = field(default_factory=list[str])
     _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
     _locks: PathLocks = field(default_factory=PathLocks)
@@ -123,7 +125,7 @@ class Runtime:
         key = repr(resolved.info)  # two entries of the configuration may name one model, each with its own settings
         if key not in self._providers:
             self._secrets.append(resolved.endpoint.api_key)
-            self._providers[key] = make_provider(resolved, self._http)
+            self._providers[key] = make_provider(resolved, self._http, self._pacers)
         return self._providers[key]
 
     def models(self) -> list[ModelChoice]:

@@ -23,6 +23,7 @@ from reactagent_tui.core.events import (
     ToolFinished,
     ToolStarted,
     UserMessageAdded,
+    WaitProgress,
 )
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, UserMessage
 from reactagent_tui.core.money import budget_line
@@ -41,6 +42,8 @@ class HeadlessReporter:
     denials: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     _asked: set[str] = field(default_factory=set[str])
     """Calls that a question was asked about: their denial is listed by `ask`."""
+    _waited: tuple[str | None, str, int] = (None, "", 0)
+    """Call, kind and tens of seconds of the last wait that was told."""
 
     def emit(self, event: AgentEvent) -> None:
         match event:
@@ -59,10 +62,28 @@ class HeadlessReporter:
                 self.say(line, always=True)
             case BudgetReached():
                 self.say(budget_line(self.t, event), always=True)
+            case WaitProgress():
+                self._waits(event)
             case Notice(key=key, params=params, level=level):
                 self.say(self.t(key, **params), always=level != "info")
             case _:
                 pass
+
+    def _waits(self, event: WaitProgress) -> None:
+        """For what a call waits: at once, then every ten seconds; a moment in a queue is not worth a line."""
+        told = (event.model_call_id, event.kind, int(event.seconds // 10))
+        if told == self._waited or (event.kind in ("queued", "connecting") and event.seconds < 5):
+            return
+        self._waited = told
+        slot = event.kind == "paced" and event.left is None
+        parts = [self.t("status.wait_slot" if slot else f"status.wait_{event.kind}")]
+        if event.share is not None:
+            parts.append(f"{event.share:.0%}")
+        if event.left is not None:
+            parts.append(self.t("status.wait_left", time=f"{event.left:.0f} s"))
+        else:
+            parts.append(f"{event.seconds:.0f} s")
+        self.say(" · ".join(parts))
 
     async def ask(self, question: Question) -> Answer:
         """Denied, and remembered for the result."""

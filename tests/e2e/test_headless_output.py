@@ -147,3 +147,18 @@ def test_session_files_are_private(place: Place) -> None:
         subprocess.run(["grep", "-rl", "sk-planted-key", str(place.home)], capture_output=True, check=False).stdout
         == b""
     )
+
+
+def test_a_call_held_back_by_a_rate_limit_costs_nothing(place: Place, server: ModelServer) -> None:
+    server.play(shell("echo hi"), say("never"))
+    more = (
+        "models:\n  fake-model:\n    rate_limit: {requests_per_minute: 1}\n"
+        "pricing:\n  fake-model: {input: 1000, output: 1000}\n"
+    )
+    config = place.write_config(server.base, more)
+    ended = place.run("--mode", "auto", "--timeout", "6", "--verbose", "--output", "json", "-p", "go", config=config)
+    assert ended.result["subtype"] == "error_timeout"
+    assert "keeping your rate limit · goes on in" in ended.stderr
+    assert len(server.exchanges) == 1
+    assert ended.result["total_cost_usd"] == pytest.approx(1.22)  # of the first call alone
+    assert ended.result["usage"]["input_tokens"] == 1200

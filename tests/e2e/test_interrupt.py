@@ -134,6 +134,20 @@ def test_resume_where_it_stopped(place: Place, server: ModelServer) -> None:
         terminal.send("talk\r")
         terminal.wait("one two three")
         terminal.send(ESC)
-        terminal.wait("stopped")
+        terminal.wait("ctrl+s resumes")
         terminal.send("\x13")
         terminal.wait("OK-TURN-2")
+
+
+def test_held_back_by_a_rate_limit(place: Place, server: ModelServer) -> None:
+    """The second call waits for its minute: a countdown is shown, ESC ends it, and the server never saw it."""
+    place.more_config = "models:\n  fake-model:\n    rate_limit: {requests_per_minute: 1}\n"
+    with place.screen() as terminal:
+        terminal.send("first\r")
+        terminal.wait("OK-TURN-1")
+        terminal.wait("enter send")
+        terminal.send("second\r")
+        terminal.wait("keeping your rate limit", "goes on in")
+        terminal.send(ESC)
+        terminal.wait("stopped", gone="keeping your rate limit")
+    assert len(server.exchanges) == 1

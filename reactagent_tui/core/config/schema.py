@@ -39,6 +39,14 @@ class Timeouts(Section):
     """Before the first content, while the server says that it is alive."""
 
 
+class RateLimitEntry(Section):
+    """A rate that calls keep to by waiting; what is not given has no limit."""
+
+    requests_per_minute: Annotated[int, Field(gt=0)] | None = None
+    tokens_per_minute: Tokens | None = None
+    concurrent: Annotated[int, Field(gt=0)] | None = None
+
+
 class ProviderEntry(Section):
     """A model API under a name of the user's own."""
 
@@ -48,6 +56,8 @@ class ProviderEntry(Section):
     api_key: SecretStr | None = None
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     timeouts: Timeouts = Timeouts()
+    rate_limit: RateLimitEntry | None = None
+    """Shared by all models there."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Body keys for every request, sent as they are."""
     local: bool | None = None
@@ -91,6 +101,8 @@ class ModelEntry(Section):
     protocol: Protocol | None = None
     price: PriceEntry | None = None
     thinking: Thinking | None = None
+    rate_limit: RateLimitEntry | None = None
+    """Wins over the provider's."""
     extra: dict[str, Any] = Field(default_factory=dict)
 
 

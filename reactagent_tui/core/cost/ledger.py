@@ -6,19 +6,18 @@ Used by one task loop; nothing here waits or locks.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal, cast
 
-from reactagent_tui.core.cost.pricing import Price, PriceBook, Quote
+from reactagent_tui.core.cost.ledger_row import Cause, LedgerRow
+from reactagent_tui.core.cost.pricing import PriceBook, Quote
 from reactagent_tui.core.cost.tally import Tally
 from reactagent_tui.core.llm.base import ModelInfo
 from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.core.usage import Usage
 
-Cause = Literal["step", "retry", "compaction", "sub_agent", "pipeline", "title", "reflection"]
 BURN_WINDOW = timedelta(minutes=5)
 _NO_TOKENS = Usage()
 _NOTHING_BILLED = Money(Decimal(0), "reported")
@@ -26,99 +25,6 @@ _SHORTEST_RATE = 0.2
 """Seconds of output before a speed means anything."""
 _HELD_BACK = 8
 """Output tokens that may come after the last report of a reply that is complete: text that readers held back."""
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """One model call."""
-
-    call_id: str
-    session_id: str
-    turn: int
-    step: int
-    agent: tuple[str, ...]
-    """Names from the main agent's child down to the caller; empty: the main agent."""
-    cause: Cause
-    provider: str
-    model: str
-    usage: Usage
-    price: Price | None
-    """None: unknown, free, or told by the provider."""
-    cost: Money
-    started: datetime
-    sent_estimate: int = 0
-    sent_raw: int = 0
-    first_token: datetime | None = None
-    ended: datetime | None = None
-    interrupted: bool = False
-    failed: bool = False
-    estimated: bool = False
-    """The tokens are our own count; the provider has not reported them, or not all."""
-    sent: bool = True
-    """False: the request never left this machine, so it cost nothing."""
-
-    def ended_anyhow(self) -> LedgerRow:
-        """The row of a call that is over: one that never ended (a crash) stays booked as what it was opened with."""
-        return self if self.ended is not None else replace(self, ended=self.started, interrupted=True)
-
-    def to_record(self) -> dict[str, Any]:
-        """A JSON-ready dict; money as text."""
-        return {
-            "call_id": self.call_id,
-            "session_id": self.session_id,
-            "turn": self.turn,
-            "step": self.step,
-            "agent": list(self.agent),
-            "cause": self.cause,
-            "provider": self.provider,
-            "model": self.model,
-            "usage": self.usage.to_record(),
-            "price": None if self.price is None else self.price.to_record(),
-            "cost": None if self.cost.amount is None else str(self.cost.amount),
-            "currency": self.cost.currency,
-            "state": self.cost.state,
-            "started": self.started.isoformat(),
-            "first_token": None if self.first_token is None else self.first_token.isoformat(),
-            "ended": None if self.ended is None else self.ended.isoformat(),
-            "sent_estimate": self.sent_estimate,
-            "sent_raw": self.sent_raw,
-            "interrupted": self.interrupted,
-            "failed": self.failed,
-            "estimated": self.estimated,
-            "sent": self.sent,
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> LedgerRow:
-        """The row that `to_record` wrote. Raises KeyError, TypeError or ValueError on foreign records."""
-        amount = record["cost"]
-        price = record.get("price")
-        return cls(
-            call_id=record["call_id"],
-            session_id=record["session_id"],
-            turn=record["turn"],
-            step=record["step"],
-            agent=tuple(record.get("agent", ())),
-            cause=cast(Cause, record["cause"]),
-            provider=record["provider"],
-            model=record["model"],
-            usage=Usage.from_record(record["usage"]),
-            price=None if price is None else Price.from_record(price),
-            cost=Money(None if amount is None else Decimal(amount), record["state"], record.get("currency", "USD")),
-            started=datetime.fromisoformat(record["started"]),
-            sent_estimate=record.get("sent_estimate", 0),
-            sent_raw=record.get("sent_raw", 0),
-            first_token=_moment(record.get("first_token")),
-            ended=_moment(record.get("ended")),
-            interrupted=record.get("interrupted", False),
-            failed=record.get("failed", False),
-            estimated=record.get("estimated", record["state"] == "estimated"),
-            sent=record.get("sent", True),
-        )
-
-
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +52,8 @@ class _Call:
     ended: float | None = None
     left_alone: bool = False
     """Closed by the watchdog; whoever opened it still runs and may know better."""
+    held: bool = False
+    """It waits on our side: nothing was sent."""
 
 
 class Ledger:
@@ -240,6 +148,22 @@ class Ledger:
         again = self._calls[row.call_id] = self._open[row.call_id] = _Call(row, call.quote, self._clock())
         return self.close_call(again.row.call_id, failed=True)
 
+    def hold(self, call_id: str) -> None:
+        """The call waits on our side (its own rate limit, a server that loads): nothing of it counts as sent."""
+        call = self._calls[call_id]
+        if call.ended is None and not call.held:
+            call.held = True
+            self._tell(self._live_row(call))
+
+    def release(self, call_id: str) -> None:
+        """A held call goes out: what is sent is booked again, and its clock starts."""
+        call = self._calls[call_id]
+        if call.ended is None and call.held:
+            call.held = False
+            call.started = self._clock()
+            call.row = replace(call.row, started=self._now())
+            self._tell(call.row)
+
     def progress(self, call_id: str, output_estimate: int) -> None:
         """So many tokens came so far, by our own count. Cheap: call it for every delta."""
         call = self._calls[call_id]
@@ -291,6 +215,7 @@ class Ledger:
             self._forget(call.row)
         else:
             return call.row
+        sent = sent and not call.held
         call.row = replace(call.row, failed=failed, sent=sent)
         free = not sent or (failed and not cut and not call.output_estimate)
         broken = (interrupted or failed) and not finished
@@ -433,6 +358,8 @@ def _number_of(call_id: str) -> int:
 
 def _usage_so_far(call: _Call) -> Usage:
     """The last report, and by our own count what came after it or what it did not tell."""
+    if call.held:
+        return _NO_TOKENS
     told, counted = call.reported, call.output_estimate
     if told is None:
         return Usage(input=call.row.sent_estimate, output=counted)

@@ -57,12 +57,7 @@ class AnthropicProvider(WireProvider):
         super().__init__(info, endpoint, http)
         self._urls = message_urls(endpoint.api_base)
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
-        """The reply, piece by piece. Raises only ProviderErrors.
-
-        Neighbouring pieces that arrived in one network read come as one delta. Close it (`contextlib.aclosing`)
-        when you stop early: closing and cancelling drop the connection at once.
-        """
+    async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         images = await self._images(request)
         addresses = list(self._urls)
         tried: list[str] = []

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 from typing import cast
 
@@ -38,7 +39,8 @@ _OVERFLOW = re.compile(
     r"|greater than the context length|context window exceeds limit|exceeded model token limit"
     r"|too large for model with|context_length_exceeded|model_context_window_exceeded|range of input length should be"
     r"|string_above_max_length|input is too long|too many tokens in the (?:prompt|input)"
-    r"|input length and .max_tokens. exceed context limit",
+    r"|input length and .max_tokens. exceed context limit"
+    r"|no user query found in messages",  # a local server cut the prompt to its window, the user's words with it
     re.IGNORECASE | re.DOTALL,
 )
 _QUOTA = re.compile(
@@ -51,7 +53,6 @@ _QUOTA = re.compile(
 _SHORT_QUOTA = re.compile(r"PerMinute|please retry in [\d.]+\s*(?:ms|s)\b", re.IGNORECASE)
 """Google says "exceeded your current quota" of the limit per minute as well; only `PerDay` is no use to wait for."""
 _BAD_KEY = re.compile(r"API[ _]key[ _](?:not valid|invalid|expired)|please pass a valid api key", re.IGNORECASE)
-_LOADING = re.compile(r"loading model|model[^.]{0,80}\bloading\b", re.IGNORECASE)
 _MODEL_MISSING = re.compile(
     r"model_not_found|model(?:[^.]|\.(?=\S)){0,120}(?:not found|does not exist|not exist)|no such model|unknown model"
     r"|no endpoints found|invalid model",
@@ -59,9 +60,11 @@ _MODEL_MISSING = re.compile(
 )
 _KEY = re.compile(r"\b(?:sk|gsk|xai|pk|rk|key|AIza)[-_]?[A-Za-z0-9_-]{12,}|(?<=Bearer )\S+")
 _WAIT_WORDS = re.compile(
-    r"(?:try again|retry|wait)[^.\d]{0,20}(?:in|after|for)\s+([\d.]+\s*(?:ms|s|m|h)[\dhms. ]*)", re.I
+    r"(?:try again|retry|wait)[^.\d]{0,20}?\s(?:(?:in|after|for)\s+)?([\d.]+\s*(?:ms|s|m|h)[\dhms. ]*)", re.I
 )
 _REQUEST_ID = re.compile(r'"request_id"\s*:\s*"([^"\s]{1,100})"')
+_LONG_WAIT = 60.0
+"""Seconds from which the text says for how long the server wants to be left alone."""
 _SPAN = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _STATUS_OF_TYPE = (
@@ -174,15 +177,31 @@ def retry_after(headers: Mapping[str, str], said: str = "", now: float | None = 
     value = headers.get("retry-after", "").strip()
     if (seconds := _number(value)) is not None:
         return seconds
-    if value:
-        try:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now))
-        except (ValueError, OverflowError):
-            pass
+    if value and (seconds := _until(value, time.time() if now is None else now)) is not None:
+        return seconds
     if match := _WAIT_WORDS.search(said):
         return _span(match.group(1))
-    resets = [_span(headers.get(f"x-ratelimit-reset-{what}", "")) for what in ("requests", "tokens")]
+    return None
+
+
+def reset_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds until a limit is fresh again (`x-ratelimit-reset-requests: 1m3s`), of what is used up when that is told.
+
+    Sent with every answer, so it means something only with a refusal for the rate.
+    """
+    kinds = ("requests", "tokens")
+    used_up = [what for what in kinds if _number(headers.get(f"x-ratelimit-remaining-{what}")) == 0]
+    resets = [_span(headers.get(f"x-ratelimit-reset-{what}", "")) for what in used_up or kinds]
     return max((span for span in resets if span is not None), default=None)
+
+
+def _until(value: str, now: float) -> float | None:
+    """Seconds until an HTTP date, or in a span as some servers write it (`20s`)."""
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return _span(value)
+    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:
@@ -206,13 +225,23 @@ def _error(
     both = f"{codes} {said}"
     make = _class_for(status, both, empty)
     waits = retry_after(headers, both) if make in (RateLimitError, ServerError) else None
+    if waits is None and make is RateLimitError:
+        waits = reset_after(headers)
     return make(
-        _text_for(make, status, said, both, asked, in_stream),
+        _text_for(make, status, said, both, asked, in_stream) + _long_wait(waits),
         status=status,
         request_id=request_id(headers) or told_id,
         retry_after=waits,
         retryable=make in (RateLimitError, ServerError),
         error_type=_type_in(codes),
+    )
+
+
+def _long_wait(seconds: float | None) -> str:
+    return (
+        ""
+        if seconds is None or seconds <= _LONG_WAIT
+        else f"; the server asks to wait {timedelta(seconds=round(seconds))}"
     )
 
 
@@ -271,11 +300,6 @@ def _not_found(status: int, said: str, both: str, asked: Asked) -> str:
     tried = ", ".join(dict.fromkeys((*asked.tried, asked.url)))
     advice = "" if re.search(r"/v\d", tried) else "; most servers want it to end in /v1"
     return f"{said} ({status}; tried {tried}: check api_base{advice})"
-
-
-def is_loading(error: ProviderError) -> bool:
-    """The server is there and not ready: it reads its model from disk, which takes minutes."""
-    return error.status == 503 and _LOADING.search(error.message) is not None
 
 
 def is_missing_model(error: NotFoundError) -> bool:

@@ -99,11 +99,14 @@ class StreamFinish:
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """Alive, but nothing generated yet."""
+    """Alive, but nothing generated yet. `paced`: a rate limit of our own holds the call back, nothing was sent."""
 
-    kind: Literal["queued", "prefill", "loading", "connecting"]
+    kind: Literal["queued", "prefill", "loading", "connecting", "paced"]
     seconds: float = 0.0
+    """Waited so far."""
     share: float | None = None
+    left: float | None = None
+    """Seconds until it goes on, where that is known."""
 
 
 StreamDelta: TypeAlias = (
@@ -142,6 +145,8 @@ class WireRules:
     """Send parallel_tool_calls with this value; None: the server does the right thing by itself."""
     typed_schemas: bool = False
     """Every property of a tool's schema needs a type (Moonshot)."""
+    prompt_progress: bool = False
+    """Send return_progress: true (llama.cpp): the server says how far it has read the prompt."""
     unsupported: tuple[str, ...] = ()
     """Request parameters to leave out."""
     cache_marks: tuple[tuple[str, CacheMarks], ...] = ()

@@ -117,6 +117,11 @@ class Exchange:
             await self._reply.close()
 
     @property
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return self._clock() - self._began
+
+    @property
     def request_id(self) -> str | None:
         """The id that the answer came with, for errors that come later in the stream."""
         return None if self._reply is None else request_id(self._reply.headers)

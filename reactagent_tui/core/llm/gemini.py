@@ -43,11 +43,7 @@ class GeminiProvider(WireProvider):
         self._checked: set[str] = set()
         """Tools whose schemas were looked at, so that one that cannot be sent is told once."""
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
-        """The reply, piece by piece. Raises only ProviderErrors.
-
-        Close it (`contextlib.aclosing`) when you stop early: closing and cancelling drop the connection at once.
-        """
+    async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         images = await self._images(request)
         self._warn_of_tools(request)
         urls = gemini_urls(self._endpoint.api_base, request.model)

@@ -6,7 +6,6 @@ is retried here but what the server itself told us to send differently.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import logging
 import re
@@ -18,13 +17,11 @@ from reactagent_tui.core.errors import (
     ProviderError,
     ServerError,
 )
-from reactagent_tui.core.llm.api_errors import is_loading
 from reactagent_tui.core.llm.base import (
     Endpoint,
     ModelInfo,
     ModelRequest,
     StreamDelta,
-    StreamProgress,
 )
 from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.llm.openai_adapt import adapted
@@ -39,8 +36,6 @@ log = logging.getLogger(__name__)
 
 _PATH = "/chat/completions"
 _VERSION = re.compile(r"/v\d")
-LOADING_INTERVAL = 1.0
-"""Seconds between two questions to a server that is still loading its model."""
 _MAX_CHANGES = 6
 """Refusals of one request that are answered with another form of it."""
 
@@ -53,18 +48,11 @@ class OpenAIChatProvider(WireProvider):
         self._urls = chat_urls(endpoint.api_base)
         self._flipped = False
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
-        """The reply, piece by piece. Raises only ProviderErrors.
-
-        Neighbouring pieces that arrived in one network read come as one delta. Close it (`contextlib.aclosing`)
-        when you stop early: closing and cancelling drop the connection at once.
-        """
+    async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         images = await self._images(request)
         addresses = list(self._urls)
         tried: list[str] = []
         changes = 0
-        clock = asyncio.get_running_loop().time
-        began = clock()
         while True:
             asked = self._asked(addresses[0], request, tried)
             payload = to_payload(request, self.info, images)
@@ -82,11 +70,7 @@ class OpenAIChatProvider(WireProvider):
                 return
             if reply.has_content:
                 raise reply.failure
-            waited = clock() - began
-            if is_loading(reply.failure) and waited + LOADING_INTERVAL < self._endpoint.first_content_timeout:
-                yield StreamProgress("loading", waited)
-                await asyncio.sleep(LOADING_INTERVAL)
-            elif len(addresses) > 1 and is_elsewhere(reply.failure):
+            if len(addresses) > 1 and is_elsewhere(reply.failure):
                 tried.append(addresses.pop(0))
             elif changes >= _MAX_CHANGES or (changed := self._adapt(reply.failure, request)) is None:
                 raise reply.failure

@@ -160,7 +160,7 @@ def from_event(data: Mapping[str, Any], state: ChatState) -> list[StreamDelta]:
     finish = choice.get("finish_reason")
     if not finish and len(delta) == 1 and data.get("usage") is None:
         text = delta.get("content")
-        if type(text) is str:
+        if type(text) is str and "prompt_progress" not in data:
             return state.text(text)  # the hot path: one more piece of text
     deltas = _message_deltas(delta or as_object(choice.get("message")), state)
     deltas += _progress(data)
@@ -267,7 +267,7 @@ def _progress(data: Mapping[str, Any]) -> list[StreamDelta]:
     if not fields:
         return []
     total, done = fields.get("total"), fields.get("processed")
-    share = done / total if isinstance(total, int) and isinstance(done, int) and total > 0 else None
+    share = min(done / total, 1.0) if isinstance(total, int) and isinstance(done, int) and total > 0 else None
     millis = fields.get("time_ms")
     return [StreamProgress("prefill", millis / 1000 if isinstance(millis, int | float) else 0.0, share)]
 

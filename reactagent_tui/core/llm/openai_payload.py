@@ -29,6 +29,8 @@ def to_payload(request: ModelRequest, info: ModelInfo, images: Mapping[str, str]
     body: Wire = {"model": request.model, "messages": _messages(request, info, images or {}), "stream": True}
     if rules.usage_in_stream:
         body["stream_options"] = {"include_usage": True}
+    if rules.prompt_progress:
+        body["return_progress"] = True
     if request.tools and rules.supports_tools:
         body["tools"] = [_tool(spec, rules) for spec in request.tools]
         if request.tool_choice != "auto":

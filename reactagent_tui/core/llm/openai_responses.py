@@ -52,11 +52,7 @@ class ResponsesProvider(WireProvider):
         self._refused: frozenset[str] = frozenset()
         """Reasoning that the server could not read: another key, another organisation, another server."""
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
-        """The reply, piece by piece. Raises only ProviderErrors.
-
-        Close it (`contextlib.aclosing`) when you stop early: closing and cancelling drop the connection at once.
-        """
+    async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         images = await self._images(request)
         addresses = list(self._urls)
         tried: list[str] = []

@@ -24,7 +24,7 @@ from reactagent_tui.core.llm.presets import CUSTOM, DEMO, OPENAI_CHAT, PRESETS, 
 
 if TYPE_CHECKING:
     from reactagent_tui.core.config.loader import LoadedConfig
-    from reactagent_tui.core.config.schema import ModelEntry, ProviderEntry, Timeouts
+    from reactagent_tui.core.config.schema import ModelEntry, ProviderEntry, RateLimitEntry, Timeouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Place:
     timeouts: Timeouts | None
     extra: Mapping[str, Any]
     local: bool
+    rate_limit: RateLimitEntry | None = None
 
 
 def place_of_entry(loaded: LoadedConfig, name: str, entry: ModelEntry) -> Place:
@@ -194,6 +195,7 @@ def _entry_place(loaded: LoadedConfig, name: str, entry: ProviderEntry) -> Place
         timeouts=entry.timeouts,
         extra=entry.extra,
         local=entry.local if entry.local is not None else preset.local and (not base or on_this_machine(base)),
+        rate_limit=entry.rate_limit,
     )
 
 

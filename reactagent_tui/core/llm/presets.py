@@ -279,7 +279,7 @@ PRESETS: tuple[Preset, ...] = (
         "llama.cpp",
         "http://localhost:8080/v1",
         port=8080,
-        rules=_SELF_HOSTED,
+        rules=replace(_SELF_HOSTED, prompt_progress=True),
         local=True,
         slash_ids=True,
         thinking="template",

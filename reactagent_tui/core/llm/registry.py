@@ -16,12 +16,13 @@ from reactagent_tui.core.llm.catalog import (
     thinking_body,
     thinks,
 )
+from reactagent_tui.core.llm.pacing import Pacers, RateLimit
 from reactagent_tui.core.llm.places import Place, env_key, on_this_machine, place_of_entry, place_of_name
 from reactagent_tui.core.llm.presets import APIS, DEMO, GEMINI, PRESETS
 
 if TYPE_CHECKING:
     from reactagent_tui.core.config.loader import LoadedConfig
-    from reactagent_tui.core.config.schema import ModelEntry
+    from reactagent_tui.core.config.schema import ModelEntry, RateLimitEntry
     from reactagent_tui.core.llm.http import HttpPool
 
 ENTRY_POINTS = "reactagent.providers"
@@ -38,6 +39,9 @@ class Resolved:
     endpoint: Endpoint = field(repr=False)
     key_source: str
     """Where the key came from: `env DEEPSEEK_API_KEY`, `config.yaml:3`, `none needed`. Never the key."""
+    rate_limit: RateLimit | None = None
+    own_rate: bool = False
+    """The limit is this model's own, not shared with the others at its endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,22 @@ def resolve_model(loaded: LoadedConfig, name: str | None = None) -> Resolved:
     return _finish(loaded, place, model, None)
 
 
-def make_provider(resolved: Resolved, http: HttpPool) -> ChatProvider:
-    """The provider for a resolved model. Raises ConfigError for an API that nothing implements."""
+def make_provider(resolved: Resolved, http: HttpPool, pacers: Pacers | None = None) -> ChatProvider:
+    """The provider for a resolved model. Raises ConfigError for an API that nothing implements.
+
+    With `pacers` it keeps the configured rate together with all others that were made with them.
+    """
+    provider = _make(resolved, http)
+    if pacers is None or resolved.rate_limit is None:
+        return provider
+    from reactagent_tui.core.llm.paced import PacedProvider
+
+    endpoint, model = resolved.endpoint, resolved.info.name if resolved.own_rate else ""
+    pacer = pacers.at(resolved.rate_limit, api_base=endpoint.api_base, api_key=endpoint.api_key, model=model)
+    return PacedProvider(provider, pacer)
+
+
+def _make(resolved: Resolved, http: HttpPool) -> ChatProvider:
     match resolved.info.api:
         case "openai-chat":
             from reactagent_tui.core.llm.openai_chat import OpenAIChatProvider
@@ -144,7 +162,16 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
         price_provider=None if place.local else place.preset.price_provider,
         extra={**place.extra, **_thinking(loaded, place, model, entry), **(entry.extra if entry else {})},
     )
-    return Resolved(info, _endpoint(place, key, source), source)
+    own = entry.rate_limit if entry else None
+    limit = _rate_limit(own or place.rate_limit)
+    return Resolved(info, _endpoint(place, key, source), source, limit, own_rate=own is not None)
+
+
+def _rate_limit(entry: RateLimitEntry | None) -> RateLimit | None:
+    if entry is None:
+        return None
+    limit = RateLimit(entry.requests_per_minute, entry.tokens_per_minute, entry.concurrent)
+    return None if limit.is_none else limit
 
 
 def _endpoint(place: Place, key: str, source: str) -> Endpoint:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from reactagent_tui.core.llm.api_errors import Asked
 from reactagent_tui.core.llm.attachments import read_images
-from reactagent_tui.core.llm.base import Endpoint, ModelInfo, ModelRequest, WireRecord
+from reactagent_tui.core.llm.base import Endpoint, ModelInfo, ModelRequest, StreamDelta, WireRecord
 from reactagent_tui.core.llm.exchange import Exchange
 from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.loading import until_loaded
 from reactagent_tui.core.messages import UserMessage
 
 
-class WireProvider:
+class WireProvider(ABC):
     """A model behind an HTTP API. Subclasses bring the payload, the events and what they learn from refusals."""
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, http: HttpPool) -> None:
@@ -27,6 +29,18 @@ class WireProvider:
         self._http = http
         self._last: Exchange | None = None
 
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
+        """The reply, piece by piece; a server that still loads its model is waited for. Raises only ProviderErrors.
+
+        Neighbouring pieces that arrived in one network read come as one delta. Close it (`contextlib.aclosing`)
+        when you stop early: closing and cancelling drop the connection at once.
+        """
+        return until_loaded(lambda: self._stream_once(request), self._endpoint.first_content_timeout)
+
+    @abstractmethod
+    def _stream_once(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
+        """The reply of a server that is ready. Raises only ProviderErrors."""
+
     @property
     def last_exchange(self) -> WireRecord | None:
         """The newest exchange, for the debug views."""
@@ -34,6 +48,7 @@ class WireProvider:
 
     async def aclose(self) -> None:
         """Nothing of its own to release: the connections belong to the pool."""
+        return
 
     async def _images(self, request: ModelRequest) -> Mapping[str, str]:
         """Data URLs of the request's images, by path; files are read in a thread, and only where there are some.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import groupby
 from typing import Generic, Protocol, TypeVar
 
@@ -42,7 +43,7 @@ class WireReply(Generic[_State]):
     ProviderErrors.
     """
 
-    __slots__ = ("_fold", "exchange", "failure", "has_content", "is_over", "state")
+    __slots__ = ("_fold", "_prefill", "exchange", "failure", "has_content", "is_over", "state")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class WireReply(Generic[_State]):
         self.exchange = exchange
         self.state = state
         self._fold = fold
+        self._prefill: StreamProgress | None = None
         self.has_content = False
         self.is_over = False
         self.failure: ProviderError | None = None
@@ -64,7 +66,7 @@ class WireReply(Generic[_State]):
         try:
             batch = await self.exchange.read()
             if isinstance(batch, StreamProgress):
-                return [batch]
+                return [batch if self._prefill is None else replace(self._prefill, seconds=batch.seconds)]
             if batch is None:
                 self.is_over = closed = True
             else:
@@ -80,11 +82,21 @@ class WireReply(Generic[_State]):
         if has_content(deltas):
             self.has_content = True
             self.exchange.content_seen()
+        elif not self.has_content:
+            deltas = self._on_one_clock(deltas)
         if self.is_over and self.failure is None:
             self.failure = cut(self.state, closed=closed, has_content=self.has_content)
         if self.failure is not None:
             self.failure.request_id = self.failure.request_id or self.exchange.request_id
         return merged(deltas) if len(deltas) > 1 else deltas
+
+    def _on_one_clock(self, deltas: list[StreamDelta]) -> list[StreamDelta]:
+        """Progress of the server with our own time; from then on the signs of waiting repeat how far it is."""
+        seen = [delta for delta in deltas if isinstance(delta, StreamProgress)]
+        if not seen:
+            return deltas
+        self._prefill = replace(seen[-1], seconds=self.exchange.elapsed)
+        return [*(delta for delta in deltas if not isinstance(delta, StreamProgress)), self._prefill]
 
 
 def cut(state: WireState, *, closed: bool, has_content: bool) -> StreamCutError | None:

@@ -22,6 +22,8 @@ class WindowCounter:
     estimator: TokenEstimator = field(default_factory=TokenEstimator)
     """For what is sent."""
     _output: TokenEstimator | None = None
+    warned: set[str] = field(default_factory=set[str])
+    """Models whose server was found to cut prompts, and the user told."""
     _messages: dict[int, tuple[Message, int]] = field(default_factory=dict[int, tuple[Message, int]])
     _thoughts: dict[int, tuple[Message, int]] = field(default_factory=dict[int, tuple[Message, int]])
     _fixed: tuple[str, tuple[ToolSpec, ...], int] | None = None

@@ -12,6 +12,7 @@ from reactagent_tui.core.cost.ledger import Cause
 from reactagent_tui.core.errors import ProviderError, StreamCutError
 from reactagent_tui.core.events import (
     AgentEvent,
+    Notice,
     TextDelta,
     TextReclassified,
     ThinkingDelta,
@@ -31,15 +32,20 @@ from reactagent_tui.core.llm.base import (
     StreamToolCall,
     StreamUsage,
 )
+from reactagent_tui.core.llm.prompt_cut import judge, lost_the_prompt
 from reactagent_tui.core.llm.tokens import weigh
 from reactagent_tui.core.messages import AssistantMessage
 from reactagent_tui.core.react.endless import EndlessReply
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
+from reactagent_tui.core.react.stall import StallWatch
 from reactagent_tui.core.react.state import RunSetup
+from reactagent_tui.core.usage import Usage
 
 LIVE_INTERVAL = 0.1
 PARTIAL_INTERVAL = 1.0
 ENDLESS = "run.endless"
+_UNSENT = ("paced", "loading")
+"""Ways to wait while no model has got the prompt."""
 
 
 class ReplyStream:
@@ -65,9 +71,10 @@ class ReplyStream:
         self._request = replace(request, watch=self)
         self._reader = reader
         self._begun = self._sent = self._finished = False
+        self._estimate = counter.estimator.scale(raw)
         if setup.agent and cause == "step":
             cause = "sub_agent"
-        self.call_id = setup.ledger.open_call(step, cause, info, counter.estimator.scale(raw), setup.agent, raw)
+        self.call_id = setup.ledger.open_call(step, cause, info, self._estimate, setup.agent, raw)
         self._accumulator = Accumulator()
         self._is_endless = False
         self._unsaved_text: list[str] = []
@@ -77,6 +84,9 @@ class ReplyStream:
         """Raw weight of everything that the model generated, shown or not."""
         self._next_live = 0.0
         self._saving: asyncio.TimerHandle | None = None
+        self._held = False
+        self._told_loading = False
+        self._stall = StallWatch(lambda seconds: emit(WaitProgress, {"kind": "stalled", "seconds": seconds}))
 
     async def read(self) -> Reading:
         """The complete reply. Raises ProviderError; the ledger row is closed in every case."""
@@ -90,8 +100,11 @@ class ReplyStream:
         except BaseException as error:
             outcome = "interrupted" if not isinstance(error, Exception) else "failed"
             cut = isinstance(error, StreamCutError) or not isinstance(error, ProviderError)
+            if isinstance(error, ProviderError) and lost_the_prompt(error):
+                self._tell_once("server.prompt_lost", sent=self._estimate)
             raise
         finally:
+            self._stall.stop()
             if self._saving is not None:
                 self._saving.cancel()
             self._count()
@@ -104,8 +117,7 @@ class ReplyStream:
                 finished=self._finished,
             )
             if not row.estimated and row.usage.prompt:
-                self._counter.learn(self._raw, row.usage.prompt)
-                self._counter.learn_output(self._output, row.usage.output)
+                self._learn(row.usage)
             self._live(final=True)
         info = self._info
         if self._is_endless:
@@ -132,6 +144,8 @@ class ReplyStream:
         try:
             async for delta in stream:
                 self._measure(delta)
+                if not isinstance(delta, StreamProgress):
+                    self._stall.beat()
                 for shown in self._reader.feed(delta):
                     self._take(shown)
                 self._is_endless = endless.feed(delta)
@@ -163,6 +177,10 @@ class ReplyStream:
 
     def _take(self, delta: StreamDelta) -> None:
         """One delta as the user sees it."""
+        if self._held and not (isinstance(delta, StreamProgress) and delta.kind in _UNSENT):
+            self._held = False
+            self.setup.ledger.release(self.call_id)
+            self._live(final=False)
         self._accumulator.add(delta)
         match delta:
             case StreamText(text=text):
@@ -171,14 +189,46 @@ class ReplyStream:
                 self._thinking(text)
             case StreamToolCall():
                 self._call(delta)
-            case StreamProgress(kind=kind, seconds=seconds, share=share):
-                self.emit(WaitProgress, {"kind": kind, "seconds": seconds, "share": share})
+            case StreamProgress():
+                self._waits(delta)
             case StreamReclassify():
                 self.emit(TextReclassified, {})
             case StreamFinish() | StreamUsage():
                 pass
             case _:
                 assert_never(delta)
+
+    def _waits(self, progress: StreamProgress) -> None:
+        """Say for what it waits; what no model has got yet costs nothing."""
+        if progress.kind in _UNSENT and not self._held:
+            self._held = True
+            self.setup.ledger.hold(self.call_id)
+            self._live(final=False)
+        if progress.kind == "loading" and not self._told_loading:
+            self._told_loading = True
+            self.emit(Notice, {"key": "server.loading", "params": {"model": self._info.name}})
+        self.emit(
+            WaitProgress,
+            {"kind": progress.kind, "seconds": progress.seconds, "share": progress.share, "left": progress.left},
+        )
+
+    def _learn(self, reported: Usage) -> None:
+        """Correct our estimates by what the provider counted, unless it did not read all that was sent."""
+        cut = judge(self._estimate, reported, self._info)
+        if cut is None:
+            self._counter.learn(self._raw, reported.prompt)
+            self._counter.learn_output(self._output, reported.output)
+        elif cut.window is None:
+            self._tell_once("server.prompt_cut", sent=cut.sent, read=cut.read)
+        else:
+            self._tell_once("server.prompt_cut_at", sent=cut.sent, read=cut.read, window=cut.window)
+
+    def _tell_once(self, key: str, **params: Any) -> None:
+        """Warn that the server's window is too small, once for each model of a session."""
+        model = self._info.name
+        if model not in self._counter.warned:
+            self._counter.warned.add(model)
+            self.emit(Notice, {"key": key, "params": {"model": model, **params}, "level": "warn"})
 
     def partial_message(self) -> AssistantMessage | None:
         """Text and thinking so far, half-streamed calls dropped; None when there is nothing."""
@@ -240,7 +290,7 @@ class ReplyStream:
                 "call_usage": now.usage,
                 "call_cost": now.cost,
                 "totals": ledger.totals(),
-                "context_used": now.usage.total,
+                "context_used": now.usage.total or self._estimate,
                 "context_size": info.context_size,
                 "context_assumed": info.context_assumed,
                 "tokens_per_second": now.tokens_per_second,

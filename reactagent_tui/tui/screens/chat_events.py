@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from reactagent_tui.tui.screens.chat import ChatScreen
 
 
+_ARRIVING = (TextDelta, ThinkingDelta, ToolCallDelta, MessageFinished)
+"""What ends the waiting for the server."""
+
+
 def apply_all(chat: ChatScreen, found: Sequence[FromAgent]) -> None:
     """Apply events in order; neighbouring deltas of one message are merged."""
     for event in merged(found):
@@ -86,6 +90,8 @@ def _apply(chat: ChatScreen, event: FromAgent) -> None:
 def _apply_to_transcript(chat: ChatScreen, event: AgentEvent) -> None:
     transcript = chat.transcript
     key = event.model_call_id or ""
+    if isinstance(event, _ARRIVING) and isinstance(chat.status.activity, WaitingForServer):
+        chat.show_activity()
     match event:
         case TextDelta(text=text):
             transcript.append_text(key, text)
@@ -139,8 +145,10 @@ def _apply_to_screen(chat: ChatScreen, event: AgentEvent) -> None:
             key = chat.home.keymap.label("fallback")
             instead = chat.t("status.retry_fallback", key=key, model=fallback) if fallback else ""
             chat.status.show_activity(Retrying(attempt, attempts, time.monotonic() + delay, reason, instead))
-        case WaitProgress(kind=kind, seconds=seconds, share=share):
-            chat.status.show_activity(WaitingForServer(kind, time.monotonic() - seconds, share))
+        case WaitProgress() if not chat.stopping:
+            now = time.monotonic()
+            until = None if event.left is None else now + event.left
+            chat.status.show_activity(WaitingForServer(event.kind, now - event.seconds, event.share, until))
         case QueueChanged(items=items):
             chat.queue_list.update_queue(items)
             chat.prompt.set_queued(len(items))

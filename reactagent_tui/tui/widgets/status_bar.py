@@ -62,11 +62,12 @@ class Retrying(NamedTuple):
 
 
 class WaitingForServer(NamedTuple):
-    """Nothing was generated yet. `share` is 0 to 1 when the server tells."""
+    """Nothing is generated. `share` is 0 to 1 when the server tells; it goes on at `until` when that is known."""
 
-    kind: Literal["queued", "prefill", "loading", "connecting"]
+    kind: Literal["queued", "prefill", "loading", "connecting", "paced", "stalled"]
     since: float
     share: float | None = None
+    until: float | None = None
 
 
 Activity: TypeAlias = Idle | Running | Stopping | WaitingForUser | Retrying | WaitingForServer
@@ -165,7 +166,7 @@ class StatusBar(Painted):
                 return Content("")
             case WaitingForUser():
                 return Content.styled("○ ", "$warning")
-            case Stopping() | Retrying():
+            case Stopping() | Retrying() | WaitingForServer(kind="stalled"):
                 style = "$warning"
             case Running() | WaitingForServer():
                 style = "$primary"
@@ -196,6 +197,15 @@ class StatusBar(Painted):
                 what = t("status.retry", attempt=attempt, attempts=attempts, time=left)
                 instead = [Part(Content(clean_line(fallback)), 6)] if fallback else []
                 return [Part(Content(what), 9), *instead, Part(Content(clean_line(reason)), 2), stop]
+            case WaitingForServer("paced", since, until=None):
+                return [Part(Content(t("status.wait_slot")), 9), self._time(since), stop]
+            case WaitingForServer(kind, until=float(until)):
+                left = format_seconds(max(until - self._now, 0.0))
+                return [
+                    Part(Content(t(f"status.wait_{kind}")), 9),
+                    Part(Content(t("status.wait_left", time=left)), 5),
+                    stop,
+                ]
             case WaitingForServer(kind, since, share):
                 return [Part(Content(t(f"status.wait_{kind}")), 9), Part(_progress(share), 4), self._time(since), stop]
             case _:

@@ -45,6 +45,44 @@ def make(clock: Clock | None = None, on_row: Callable[[LedgerRow], None] | None 
     return Ledger("s1", PriceBook(PRICES), on_row=on_row, now=clock.now, clock=clock.monotonic)
 
 
+def test_a_held_call_counts_nothing_until_it_goes_out() -> None:
+    clock, rows = Clock(), list[LedgerRow]()
+    ledger = make(clock, rows.append)
+    ledger.begin_turn()
+    call = ledger.open_call(1, "step", DOLLARS, 100)
+    ledger.hold(call)
+    ledger.hold(call)
+    assert ledger.totals().turn_cost.amount == 0
+    assert ledger.figures(call).usage == Usage()
+    assert rows[-1].usage == Usage()  # all that a crash would leave
+    clock.seconds = 30
+    ledger.release(call)
+    ledger.release(call)
+    assert len(rows) == 3
+    assert ledger.totals().turn_cost == Money(Decimal(100), "estimated")
+    clock.seconds = 31
+    ledger.progress(call, 1)
+    assert ledger.figures(call).first_token_seconds == 1.0  # without the wait
+    row = ledger.close_call(call, interrupted=True)
+    assert row.cost == Money(Decimal(102), "estimated")
+    assert row.started == clock.now() - timedelta(seconds=1)
+
+
+def test_a_call_that_ends_while_held_costs_nothing() -> None:
+    ledger = make()
+    ledger.begin_turn()
+    for end in ({"interrupted": True}, {"failed": True}, {}):
+        call = ledger.open_call(1, "step", DOLLARS, 100)
+        ledger.hold(call)
+        assert ledger.close_call(call, **end).cost == Money(Decimal(0), "reported")
+        ledger.hold(call)
+        ledger.release(call)
+    call = ledger.open_call(1, "step", DOLLARS, 100)
+    ledger.hold(call)
+    ledger.close_all()
+    assert ledger.totals().session_cost == Money(Decimal(0), "reported")
+
+
 def test_a_call_from_estimate_to_report() -> None:
     clock, rows = Clock(), list[LedgerRow]()
     ledger = make(clock, rows.append)

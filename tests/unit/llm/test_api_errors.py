@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from reactagent_tui.core.errors import (
@@ -15,7 +17,15 @@ from reactagent_tui.core.errors import (
     RateLimitError,
     ServerError,
 )
-from reactagent_tui.core.llm.api_errors import Asked, error_from_object, error_from_response, mask, retry_after
+from reactagent_tui.core.llm.api_errors import (
+    Asked,
+    error_from_object,
+    error_from_response,
+    mask,
+    reset_after,
+    retry_after,
+)
+from reactagent_tui.core.react.retries import retry_delay
 
 ASKED = Asked("http://h/v1/chat/completions", "m1", "MY_KEY", ("secret-key-0123456789",))
 
@@ -133,13 +143,111 @@ def test_a_rate_limit_that_mentions_the_billing_page_is_one() -> None:
         ({}, "Please try again in 20s.", 20),
         ({}, "Please try again in 1m3.5s", 63.5),
         ({}, "try again in 300ms", 0.3),
-        ({"x-ratelimit-reset-requests": "1m3s", "x-ratelimit-reset-tokens": "2s"}, "", 63),
+        ({"retry-after": "abc"}, "Please try again in 20s.", 20),
+        ({"retry-after": "20s"}, "", 20),
+        ({"retry-after": "11180"}, "", 11180),
+        ({}, "Please wait 30 seconds", 30),
+        ({}, "please retry after 2 minutes", 120),
+        ({"x-ratelimit-reset-requests": "1m3s"}, "", None),
         ({}, "no hint", None),
     ],
 )
 def test_how_long_to_wait(headers: dict[str, str], said: str, seconds: float | None) -> None:
     now = 2139722880.0 - 60  # a minute before the date above
     assert retry_after(headers, said, now) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-reset-requests": "1m3s"}, 63),
+        ({"x-ratelimit-reset-requests": "1m3s", "x-ratelimit-reset-tokens": "2s"}, 63),
+        ({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-reset-requests": "120ms"}, 360),
+        (
+            {
+                "x-ratelimit-reset-tokens": "6m0s",
+                "x-ratelimit-remaining-tokens": "900",
+                "x-ratelimit-reset-requests": "120ms",
+                "x-ratelimit-remaining-requests": "0",
+            },
+            0.12,
+        ),
+        ({"x-ratelimit-reset-requests": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_when_a_limit_is_fresh_again(headers: dict[str, str], seconds: float | None) -> None:
+    assert reset_after(headers) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_a_date_without_zone_is_in_universal_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        assert retry_after({"retry-after": "Wed, 21 Oct 2037 07:28:00 -0000"}, now=2139722880.0 - 60) == 60
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+RESET = {"x-ratelimit-reset-requests": "1m3s"}
+PAGE = "<!DOCTYPE html><html><title>Too many</title>"
+NO_CREDIT = '{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}'
+DAY_2037 = {"retry-after": "Wed, 21 Oct 2037 07:28:00 GMT"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "kind", "asked", "tried_again"),
+    [
+        (429, {"retry-after": "7"}, "{}", RateLimitError, 7, True),
+        (429, DAY_2037, "{}", RateLimitError, None, False),
+        (429, {"retry-after-ms": "1500"}, "{}", RateLimitError, 1.5, True),
+        (429, {"retry-after": "11180"}, "{}", RateLimitError, 11180, False),
+        (429, {"retry-after": "abc"}, "{}", RateLimitError, None, True),
+        (429, {}, '{"error":{"message":"Please try again in 20s"}}', RateLimitError, 20, True),
+        (429, RESET, "{}", RateLimitError, 63, False),
+        (500, RESET, "{}", ServerError, None, True),
+        (429, {"retry-after": "3"}, PAGE, RateLimitError, 3, True),
+        (
+            529,
+            {},
+            '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+            RateLimitError,
+            None,
+            True,
+        ),
+        (503, {"retry-after": "2"}, "", ServerError, 2, True),
+        (503, {}, PAGE, ServerError, None, True),
+        (429, {"retry-after": "1"}, NO_CREDIT, QuotaError, None, False),
+        (402, {"retry-after": "1"}, '{"error":"no credit"}', QuotaError, None, False),
+    ],
+)
+def test_every_form_of_a_refusal_for_the_rate(
+    status: int, headers: dict[str, str], body: str, kind: type[ProviderError], asked: float | None, tried_again: bool
+) -> None:
+    error = error_from_response(status, headers, body.encode(), ASKED)
+    assert type(error) is kind
+    if headers is DAY_2037:
+        assert (error.retry_after or 0) > 60
+    else:
+        assert error.retry_after == asked
+    delay = retry_delay(error, 1, shown=False)
+    assert (delay is not None) is tried_again
+    if delay is not None and asked is not None:
+        assert delay >= asked
+    assert retry_delay(error, 1, shown=True) is None
+
+
+def test_a_long_wait_is_told() -> None:
+    error = error_from_response(429, {"retry-after": "11180"}, b'{"error":{"message":"slow down"}}', ASKED)
+    assert "the server asks to wait 3:06:20" in error.message
+
+
+def test_a_prompt_that_was_cut_to_nothing_is_an_overflow() -> None:
+    """Ollama's window took the user's words away: the same request again would do no better."""
+    error = error_from_response(500, {}, b'{"error":{"message":"no user query found in messages"}}', ASKED)
+    assert type(error) is ContextOverflowError
+    assert not error.retryable
 
 
 def test_401_names_the_variable_and_hides_the_key() -> None:

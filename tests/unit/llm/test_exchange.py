@@ -245,3 +245,35 @@ async def test_one_connection_serves_the_next_call(pool: HttpPool) -> None:
         assert [text_of(await collect(provider)), text_of(await collect(provider))] == ["x", "x"]
     assert len(connections) == 1
     server.close()
+
+
+async def test_the_signs_of_waiting_repeat_how_far_the_prompt_was_read(
+    pool: HttpPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """llama.cpp tells its progress once a batch; between two of them it does not seem to queue."""
+    go_on = asyncio.Event()
+
+    async def reads(call: Call) -> None:
+        await call.head()
+        progress = '"prompt_progress":{"total":1000,"cache":200,"processed":430,"time_ms":1500}'
+        empty = '"choices":[{"index":0,"finish_reason":null,"delta":{"role":"assistant","content":null}}]'
+        await call.send(f"data: {{{empty},{progress}}}\n\n")
+        await go_on.wait()
+        only_text = progress.replace("430", "1000")
+        await call.send(f'data: {{"choices":[{{"index":0,"delta":{{"content":""}}}}],{only_text}}}\n\n')
+        await call.text("now")
+        await call.finish()
+
+    monkeypatch.setattr("reactagent_tui.core.llm.exchange._TICK", 0.02)
+    ticks: list[StreamProgress] = []
+    async with serving(reads) as server, asyncio.timeout(20):
+        async for delta in OpenAIChatProvider(INFO, Endpoint(server.base), pool).stream(ASK):
+            if isinstance(delta, StreamProgress):
+                ticks.append(delta)
+                if len([tick for tick in ticks if tick.kind == "prefill"]) == 3:
+                    go_on.set()
+    reading = [tick for tick in ticks if tick.kind == "prefill"]
+    assert ticks[-len(reading) :] == reading  # nothing else once it reads
+    assert [tick.share for tick in reading[:3]] == [0.43, 0.43, 0.43]
+    assert reading[-1].share == 1.0
+    assert [tick.seconds for tick in reading] == sorted(tick.seconds for tick in reading)

@@ -14,15 +14,12 @@ from reactagent_tui.core.errors import (
     NotAnApiError,
     NotFoundError,
     ProviderError,
-    ServerError,
     StreamCutError,
 )
-from reactagent_tui.core.llm import openai_chat
 from reactagent_tui.core.llm.base import (
     Endpoint,
     ModelRequest,
     StreamFinish,
-    StreamProgress,
     WireRules,
 )
 from reactagent_tui.core.llm.http import USER_AGENT, HttpPool
@@ -213,25 +210,6 @@ async def test_the_newer_name_of_the_output_limit(pool: HttpPool) -> None:
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda each: f"{each.status} {each.said}")
 async def test_refusals(pool: HttpPool, refusal: Refusal) -> None:
     await refusal.check(lambda endpoint: OpenAIChatProvider(INFO, endpoint, pool))
-
-
-async def test_a_server_that_loads_its_model_is_waited_for(pool: HttpPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_chat, "LOADING_INTERVAL", 0.0)
-
-    async def loading(call: Call) -> None:
-        await call.refuse("503 Unavailable", '{"error":{"code":503,"message":"Loading model"}}')
-
-    async with serving(loading, loading, good) as server:
-        deltas = await collect(OpenAIChatProvider(INFO, Endpoint(f"{server.base}/v1"), pool))
-    assert text_of(deltas) == "Hello"
-    waits = [delta for delta in deltas if isinstance(delta, StreamProgress) and delta.kind == "loading"]
-    assert len(waits) == 2
-    monkeypatch.setattr(openai_chat, "LOADING_INTERVAL", 61.0)
-    async with serving(loading) as server:
-        impatient = Endpoint(f"{server.base}/v1", first_content_timeout=60.0)
-        with pytest.raises(ServerError, match="Loading model") as caught:
-            await collect(OpenAIChatProvider(INFO, impatient, pool))
-    assert caught.value.retryable
 
 
 @pytest.mark.parametrize("key", ["schlüssel", "key\nwith-line", "键"])

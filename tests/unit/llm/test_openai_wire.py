@@ -8,6 +8,7 @@ import pytest
 
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec, WireRules
 from reactagent_tui.core.llm.openai_chat import chat_urls, clean_key, to_payload
+from reactagent_tui.core.llm.presets import PRESETS
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, ToolResult, UserMessage
 
 
@@ -122,6 +123,13 @@ def test_content_of_a_message_with_only_calls(rule: str, content: str | None) ->
     wire = sent(ModelRequest("m", "", (UserMessage("x"), message)), empty_content=rule)[1]
     assert wire.get("content", "absent") == content
     assert wire["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_llamacpp_is_asked_how_far_it_has_read() -> None:
+    request = ModelRequest("m", "", (UserMessage("x"),))
+    assert to_payload(request, info(prompt_progress=True))["return_progress"] is True
+    assert "return_progress" not in to_payload(request, info())
+    assert [preset.name for preset in PRESETS if preset.rules.prompt_progress] == ["llamacpp"]
 
 
 def test_parameters() -> None:

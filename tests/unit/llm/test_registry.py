@@ -10,6 +10,9 @@ import pytest
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.llm.demo import DemoProvider
+from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.paced import PacedProvider
+from reactagent_tui.core.llm.pacing import Pacer, Pacers, RateLimit
 from reactagent_tui.core.llm.registry import list_models, make_provider, resolve_model
 from reactagent_tui.core.paths import user_paths
 
@@ -265,3 +268,55 @@ def test_the_picker_lists_what_can_be_used(load: Any) -> None:
     for choice in choices:
         if choice.problem is None:
             assert resolve_model(load(text, {"DEEPSEEK_API_KEY": "k"}), choice.name).info.name == choice.model
+
+
+LIMITED = """
+providers:
+  near: {api_base: "http://10.0.0.1/v1", api_key: k-123456, rate_limit: {requests_per_minute: 30, concurrent: 2}}
+  same: {api_base: "http://10.0.0.1/v1/", api_key: k-123456, rate_limit: {requests_per_minute: 30}}
+  free: {api_base: "http://10.0.0.1/v1", api_key: k-123456}
+models:
+  a: {provider: near}
+  b: {provider: near}
+  slow: {provider: near, rate_limit: {requests_per_minute: 2}}
+  fast: {provider: near, rate_limit: {}}
+  c: {provider: same}
+  d: {provider: free}
+"""
+
+
+def test_the_rate_limit_of_a_model_wins(load: Any) -> None:
+    loaded = load(LIMITED)
+    found = {name: resolve_model(loaded, name) for name in loaded.config.models}
+    assert found["a"].rate_limit == RateLimit(requests_per_minute=30, concurrent=2)
+    assert not found["a"].own_rate
+    assert found["slow"].rate_limit == RateLimit(requests_per_minute=2)
+    assert found["slow"].own_rate
+    assert found["fast"].rate_limit is None
+    assert found["d"].rate_limit is None
+
+
+def test_models_at_one_endpoint_share_its_pacer(load: Any) -> None:
+    loaded, http, pacers = load(LIMITED), HttpPool(), Pacers()
+
+    def pacer(name: str) -> Pacer | None:
+        provider = make_provider(resolve_model(loaded, name), http, pacers)
+        return provider._pacer if isinstance(provider, PacedProvider) else None
+
+    shared = pacer("a")
+    assert shared is not None
+    assert pacer("b") is shared
+    assert pacer("c") is shared
+    assert pacer("slow") not in (None, shared)
+    assert pacer("slow") is pacer("slow")
+    assert pacer("fast") is None
+    assert pacer("d") is None
+    assert not isinstance(make_provider(resolve_model(loaded, "a"), http), PacedProvider)
+
+
+@pytest.mark.parametrize(
+    "text", ["{requests_per_minute: 0}", "{concurrent: -1}", "{tokens_per_minute: 1.5}", "{rpm: 3}"]
+)
+def test_rate_limits_that_are_none(load: Any, text: str) -> None:
+    with pytest.raises(ConfigError, match="rate_limit"):
+        load(f"models: {{a: {{provider: openai, rate_limit: {text}}}}}\n")

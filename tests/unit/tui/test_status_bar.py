@@ -39,6 +39,10 @@ def line(bar_: StatusBar, width: int = 118) -> str:
         (Retrying(2, 5, NOW + 8, "429 [/]"), "retry 2 of 5 in 8.0 s · 429 [/] · esc stop"),
         (WaitingForServer("queued", NOW - 3), "in the server's queue · 3.0 s · esc stop"),
         (WaitingForServer("prefill", NOW - 3, 0.5), "reading the prompt · ▓▓▓▓▓░░░░░ 50 % · 3.0 s"),
+        (WaitingForServer("loading", NOW - 3), "loading the model · 3.0 s · esc stop"),
+        (WaitingForServer("stalled", NOW - 45), "no data from the server · 45 s · esc stop"),
+        (WaitingForServer("paced", NOW - 3, until=NOW + 12), "keeping your rate limit · goes on in 12 s · esc stop"),
+        (WaitingForServer("paced", NOW - 3), "waiting for another call to end · 3.0 s · esc stop"),
     ],
 )
 def test_every_state_says_what_happens_and_which_key_helps(activity: Activity, text: str) -> None:
