@@ -5,6 +5,8 @@ Single-threaded: everything here runs in the loop that made it.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -20,6 +22,9 @@ from reactagent_tui.core.events import Notice
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.local_models import LocalChoice, discover, stand_in, with_local
+from reactagent_tui.core.llm.local_provider import LocalChatProvider, PromptCut
+from reactagent_tui.core.llm.local_servers import LocalServer
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
@@ -68,6 +73,9 @@ class Runtime:
     _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
     _locks: PathLocks = field(default_factory=PathLocks)
     _providers: dict[str, ChatProvider] = field(default_factory=dict[str, ChatProvider])
+    _servers: tuple[LocalServer, ...] = ()
+    _stand_in: LocalChoice | None = None
+    _learning: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _skills: dict[Path, SkillLibrary] = field(default_factory=dict[Path, SkillLibrary])
     _instructions: dict[str, tuple[tuple[str, str], ...]] = field(
         default_factory=dict[str, tuple[tuple[str, str], ...]]
@@ -98,6 +106,8 @@ class Runtime:
 
     def resolve(self, name: str | None = None) -> Resolved:
         """The model `name` (or the configured one) with its endpoint. Raises ConfigError."""
+        if name is None and self._stand_in is not None:
+            name = self._stand_in.name
         return resolve_model(self.loaded, "demo" if self.options.demo and name is None else name)
 
     def has_model(self) -> bool:
@@ -114,12 +124,55 @@ class Runtime:
         key = f"{resolved.info.provider}/{resolved.info.name}"
         if key not in self._providers:
             self._secrets.append(resolved.endpoint.api_key)
-            self._providers[key] = make_provider(resolved, self._http)
+            provider = self._providers[key] = make_provider(resolved, self._http)
+            if isinstance(provider, LocalChatProvider):
+                self._watch(provider)
         return self._providers[key]
 
     def models(self) -> list[ModelChoice]:
         """Models the picker offers: configured ones, those of providers with a key, and the demo."""
-        return list(list_models(self.loaded))
+        return list(with_local(list_models(self.loaded), self._servers))
+
+    # -- servers of this machine ------------------------------------------------------------
+
+    async def find_servers(self) -> tuple[LocalServer, ...]:
+        """Look for model servers on this machine; `models` lists theirs from now on. Takes at most half a second."""
+        self._servers = await discover(self.loaded, self._http, windows=True)
+        return self._servers
+
+    async def use_local_server(self) -> LocalChoice | None:
+        """When nothing is configured and a server of this machine answers: its model is the model from now on."""
+        if self.options.demo:
+            return None
+        try:
+            self.resolve()
+        except ConfigError:
+            self._stand_in = await stand_in(self.loaded, self._http)
+        return self._stand_in
+
+    async def windows_known(self) -> None:
+        """Until the servers of this machine have said how large their windows are, or were silent for too long."""
+        if self._learning:
+            await asyncio.wait(self._learning)
+
+    def _watch(self, provider: LocalChatProvider) -> None:
+        provider.on_window = lambda: self._window_told(provider)
+        provider.on_cut = lambda cut: self._prompt_cut(provider, cut)
+        with contextlib.suppress(RuntimeError):  # no loop: the first reply asks
+            loop = asyncio.get_running_loop()
+            task = loop.create_task(provider.learn_window(), name="window of a local model")
+            self._learning.add(task)
+            task.add_done_callback(self._learning.discard)
+
+    def _window_told(self, provider: LocalChatProvider) -> None:
+        for session in self.sessions.values():
+            if session.provider is provider:
+                session.window_told()
+
+    def _prompt_cut(self, provider: LocalChatProvider, cut: PromptCut) -> None:
+        for session in self.sessions.values():
+            if session.provider is provider:
+                session.notice("local.prompt_cut", level="warn", sent=cut.sent, read=cut.read)
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         """(key, value, origin) of every setting, keys masked."""
@@ -212,6 +265,8 @@ class Runtime:
         """Stop every run, close every file and connection, end every process a tool left behind."""
         for session_id in list(self.sessions):
             await self.close_session(session_id)
+        for task in self._learning:
+            task.cancel()
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()

@@ -38,7 +38,8 @@ _OVERFLOW = re.compile(
     r"|greater than the context length|context window exceeds limit|exceeded model token limit"
     r"|too large for model with|context_length_exceeded|model_context_window_exceeded|range of input length should be"
     r"|string_above_max_length|input is too long|too many tokens in the (?:prompt|input)"
-    r"|input length and .max_tokens. exceed context limit",
+    r"|input length and .max_tokens. exceed context limit"
+    r"|no user query found in messages",  # Ollama cut the prompt so far that the question is gone
     re.IGNORECASE | re.DOTALL,
 )
 _QUOTA = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.llm.addresses import clean_key
@@ -15,8 +15,9 @@ from reactagent_tui.core.llm.catalog import (
     rules_for,
     thinking_body,
 )
+from reactagent_tui.core.llm.local_servers import Patience, discovery_allowed, patience_of
 from reactagent_tui.core.llm.places import Place, env_key, on_this_machine, place_of_entry, place_of_name
-from reactagent_tui.core.llm.presets import APIS, DEMO, GEMINI, PRESETS
+from reactagent_tui.core.llm.presets import APIS, DEMO, GEMINI, OPENAI_CHAT, PRESETS
 
 if TYPE_CHECKING:
     from reactagent_tui.core.config.loader import LoadedConfig
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "reactagent.providers"
 """Third-party providers: the name is the `api`, the object is called as `factory(info, endpoint, http)`."""
 
+WindowSource = Literal["configured", "known", "assumed"]
 ProviderFactory = Callable[[ModelInfo, Endpoint, "HttpPool"], ChatProvider]
 
 
@@ -37,6 +39,10 @@ class Resolved:
     endpoint: Endpoint = field(repr=False)
     key_source: str
     """Where the key came from: `env DEEPSEEK_API_KEY`, `config.yaml:3`, `none needed`. Never the key."""
+    window_source: WindowSource = "assumed"
+    """Who says how large the window is."""
+    asks_server: Patience | None = None
+    """A server of this machine, and nobody configured a window: it is asked, this patiently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,10 @@ def resolve_model(loaded: LoadedConfig, name: str | None = None) -> Resolved:
 def make_provider(resolved: Resolved, http: HttpPool) -> ChatProvider:
     """The provider for a resolved model. Raises ConfigError for an API that nothing implements."""
     match resolved.info.api:
+        case "openai-chat" if resolved.asks_server is not None:
+            from reactagent_tui.core.llm.local_provider import LocalChatProvider
+
+            return LocalChatProvider(resolved.info, resolved.endpoint, http, patience=resolved.asks_server)
         case "openai-chat":
             from reactagent_tui.core.llm.openai_chat import OpenAIChatProvider
 
@@ -126,9 +136,8 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
     _check_api(place)
     key, source = _key(loaded, place)
     facts = facts_of(model)
-    window = entry.context_window if entry else None
-    if window is None:
-        window = context_window(model, None if place.local else place.preset.price_provider)
+    configured = entry.context_window if entry else None
+    window = configured or context_window(model, None if place.local else place.preset.price_provider)
     info = ModelInfo(
         provider=place.name,
         name=model,
@@ -142,7 +151,19 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
         price_provider=None if place.local else place.preset.price_provider,
         extra={**place.extra, **_thinking(loaded, place, model, entry), **(entry.extra if entry else {})},
     )
-    return Resolved(info, _endpoint(place, key, source), source)
+    asks = (
+        configured is None
+        and place.api == OPENAI_CHAT
+        and on_this_machine(place.api_base)
+        and discovery_allowed(loaded.config.local_servers, loaded.env)
+    )
+    return Resolved(
+        info,
+        _endpoint(place, key, source),
+        source,
+        window_source="configured" if configured else "known" if window else "assumed",
+        asks_server=patience_of(loaded.env) if asks else None,
+    )
 
 
 def _endpoint(place: Place, key: str, source: str) -> Endpoint:
