@@ -47,17 +47,26 @@ async def discover(loaded: LoadedConfig, http: HttpPool, *, windows: bool = Fals
 
 
 async def stand_in(loaded: LoadedConfig, http: HttpPool) -> LocalChoice | None:
-    """The model to use when the configuration names no server: the one it names, else the first that talks."""
-    config = loaded.config
-    if config.provider or config.api_base or config.api_key or config.providers:
+    """The model to use when the configuration names no server, and one runs here."""
+    return None if _names_a_server(loaded) else choose(loaded, await discover(loaded, http))
+
+
+def choose(loaded: LoadedConfig, servers: tuple[LocalServer, ...]) -> LocalChoice | None:
+    """The model that the configuration names, else the first that talks; None when it names a server besides."""
+    wanted = (loaded.config.model or "").strip()
+    if _names_a_server(loaded):
         return None
-    wanted = (config.model or "").strip()
-    if wanted in config.models:
-        return None
-    for server, model in chat_models(await discover(loaded, http)):
+    for server, model in chat_models(servers):
         if not wanted or wanted in (model.name, f"{server.name}/{model.name}"):
             return LocalChoice(server, model)
     return None
+
+
+def _names_a_server(loaded: LoadedConfig) -> bool:
+    config = loaded.config
+    return bool(
+        config.provider or config.api_base or config.api_key or config.providers or config.model in config.models
+    )
 
 
 def with_local(choices: tuple[ModelChoice, ...], servers: tuple[LocalServer, ...]) -> tuple[ModelChoice, ...]:

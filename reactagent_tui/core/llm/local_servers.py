@@ -140,7 +140,7 @@ async def served_model(
     http: HttpPool, base: str, name: str, headers: Mapping[str, str], patience: Patience = IMPATIENT
 ) -> LocalModel | None:
     """What the server at `base` says of one of its models; None when it does not know it or says nothing."""
-    listed = await _listed(http, base, headers, patience)
+    listed = await models_at(http, base, headers, patience)
     if listed is None:
         return None
     wanted = (name, f"{name}:latest")
@@ -148,6 +148,24 @@ async def served_model(
     if model is None and len(listed) == 1:
         model = replace(listed[0], name=name)  # llama.cpp serves its one model under any name
     return None if model is None else await _with_window(http, base, model, headers, patience)
+
+
+async def models_at(
+    http: HttpPool, base: str, headers: Mapping[str, str], patience: Patience
+) -> list[LocalModel] | None:
+    """The list of models that a server gives; None when what answers is no model server."""
+    data = await _get(http, f"{root_of(base)}/v1/models", headers, patience)
+    if data is None or "data" not in data:
+        return None
+    rows = data["data"]
+    if rows is None and data.get("object") == "list":
+        return []  # Ollama without a model
+    if not isinstance(rows, list):
+        return None
+    models = [_model(row) for row in cast("list[object]", rows)[:_MOST_MODELS]]
+    if data.get("object") != "list" and not (models and all(models)):
+        return None
+    return [model for model in models if model is not None]
 
 
 def chat_models(servers: Sequence[LocalServer]) -> list[tuple[LocalServer, LocalModel]]:
@@ -185,7 +203,7 @@ async def _is_open(base: str, seconds: float) -> bool:
 
 
 async def _server(http: HttpPool, name: str, base: str, patience: Patience) -> LocalServer | None:
-    listed = await _listed(http, base, {}, patience)
+    listed = await models_at(http, base, {}, patience)
     if listed is None:
         return None
     if name == "ollama" and listed:
@@ -193,22 +211,6 @@ async def _server(http: HttpPool, name: str, base: str, patience: Patience) -> L
         listed = [replace(model, is_loaded=model.name in loaded) for model in listed]
     preset = next(preset for preset in PRESETS if preset.name == name)
     return LocalServer(name, preset.title, base, tuple(listed))
-
-
-async def _listed(http: HttpPool, base: str, headers: Mapping[str, str], patience: Patience) -> list[LocalModel] | None:
-    """The list of models, None when what answers is no model server."""
-    data = await _get(http, f"{root_of(base)}/v1/models", headers, patience)
-    if data is None or "data" not in data:
-        return None
-    rows = data["data"]
-    if rows is None and data.get("object") == "list":
-        return []  # Ollama without a model
-    if not isinstance(rows, list):
-        return None
-    models = [_model(row) for row in cast("list[object]", rows)[:_MOST_MODELS]]
-    if data.get("object") != "list" and not (models and all(models)):
-        return None
-    return [model for model in models if model is not None]
 
 
 def _model(row: object) -> LocalModel | None:
