@@ -144,7 +144,8 @@ def _show(report: Report, out: Printer, t: Translate, *, as_json: bool, told: bo
 
 def _document(report: Report, t: Translate) -> dict[str, Any]:
     """The report for scripts; texts are for people and may change, names and states stay."""
-    amount = None if report.cost.amount is None else float(report.cost.amount)
+    known = report.cost.amount is not None and (report.cost.state != "unknown" or report.cost.amount > 0)
+    amount = float(report.cost.amount or 0) if known else None
     return {
         "usable": report.exit_code == 0,
         "exit_code": report.exit_code,

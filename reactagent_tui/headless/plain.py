@@ -95,11 +95,13 @@ def tokens(count: int) -> str:
 
 
 def money(amount: Money) -> str:
-    """`$0.0012`, `~$0.0012` when estimated, `—` when no price is known."""
-    if amount.amount is None:
+    """`$0.0012`, `~$0.0012` when estimated, `—` when no price is known, `≥$0.0012` when one of several is not."""
+    if amount.amount is None or (amount.state == "unknown" and not amount.amount):
         return NONE
     sign = _SIGNS.get(amount.currency, f"{amount.currency} ")
     text = f"{sign}{amount.amount:.6f}".rstrip("0").rstrip(".")
+    if amount.state == "unknown":
+        return f"≥{text}"
     return f"~{text}" if amount.state == "estimated" and amount.amount else text
 
 
