@@ -115,10 +115,16 @@ def said_text(said: Said, t: Translate) -> str:
     if said.key == "error":
         return mask(clean_line(str(said.params["text"]).replace("\n", " · ")))
     params = {
-        name: tokens(value) if name in ("size", "sent", "output") else mask(clean_line(str(value)))
+        name: tokens(value) if name in ("size", "sent", "output") else _short(mask(clean_line(str(value))))
         for name, value in said.params.items()
     }
     return t(f"doctor.{said.key}", **params)
+
+
+def _short(text: str) -> str:
+    """Paths under HOME begin with `~`."""
+    home = os.path.expanduser("~")
+    return text.replace(f"{home}/", "~/") if len(home) > 1 else text
 
 
 def _show(report: Report, out: Printer, t: Translate, *, as_json: bool, told: bool) -> None:
