@@ -25,11 +25,19 @@ examples:
   reactagent -c                       go on with the last session here
   reactagent --demo                   try it: no key, no network, no cost
   reactagent stats --by model         what it cost (--since 7d, --csv, --json, --rebuild)
+  reactagent init                     writes a configuration; asks for what it needs
+  reactagent doctor                   tries the model out: what works, what its server lacks
+  reactagent models                   every model that can be used now, with window and price
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
 exit codes of -p: 0 answer, 1 error, 2 usage or config, 3 limit, 4 refused, 130 interrupted, 143 ended"""
 
-COMMANDS: dict[str, str] = {"stats": "reactagent_tui.headless.stats"}
+COMMANDS: dict[str, str] = {
+    "doctor": "reactagent_tui.headless.doctor",
+    "init": "reactagent_tui.headless.init",
+    "models": "reactagent_tui.headless.models",
+    "stats": "reactagent_tui.headless.stats",
+}
 """First words that are commands of their own, each with the module whose `main(argv) -> int` does it."""
 
 PIPE_PATIENCE = 3.0

@@ -53,6 +53,8 @@ from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
+ROOM_FOR_WORK = 4_000
+"""Tokens a window must hold besides instructions and tools for a turn to make sense."""
 
 
 @dataclass
@@ -251,6 +253,14 @@ class LiveSession:
         info = provider.info
         self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
         self._tell_model()
+
+    def window_told(self) -> None:
+        """The model's server said how large its window is: the screen shows it; one that is too small is told."""
+        self._tell_model()
+        info = self.provider.info
+        needed = self.counter.fixed(self.system(self), self.toolkit.specs())
+        if not info.context_assumed and info.context_size < needed + ROOM_FOR_WORK:
+            self.notice("local.window_small", level="warn", window=info.context_size, needed=needed)
 
     def set_title(self, title: str) -> None:
         title = " ".join(title.split())[:200]

@@ -91,7 +91,12 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
     try:
         for warning in runtime.loaded.warnings:
             reporter.say(warning, always=True)
+        local = await runtime.use_local_server()
         session = runtime.open_session(task.workdir, resume=_resumed(runtime, task))
+        if local is not None:
+            used = {"model": local.model.name, "server": local.server.title, "base": local.server.base}
+            reporter.say(t("local.used", **used), always=True)
+        await runtime.windows_known()
         message: UserMessage | None = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:

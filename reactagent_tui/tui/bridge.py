@@ -365,11 +365,16 @@ class Bridge:
         if self.start_with.after_load is not None:
             self.start_with.after_load(runtime)
         demo = options.demo
-        if not demo and self.start_with.demo_fallback and not runtime.has_model():
+        local = await runtime.use_local_server()
+        if not demo and local is None and self.start_with.demo_fallback and not runtime.has_model():
             runtime.options = replace(options, demo=True)
             demo = True
         agent.runtime = runtime
         await self._switch(agent, resume)
+        if local is not None and agent.session is not None:
+            agent.session.notice(
+                "local.used", model=local.model.name, server=local.server.title, base=local.server.base
+            )
         self.push(AgentReady(demo, runtime.loaded.warnings))
 
     async def _switch(self, agent: _Agent, wanted: str | None) -> None:
@@ -386,6 +391,7 @@ class Bridge:
                     return
             resumed = runtime.store.find(wanted, workdir) if wanted else runtime.store.latest(workdir)
         agent.session = runtime.open_session(workdir, resume=resumed)
+        await runtime.windows_known()
         agent.session.announce()
         agent.reporter.repeat(agent.session.id)
         if wanted == "" and resumed is None:

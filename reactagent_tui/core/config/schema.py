@@ -182,6 +182,8 @@ class Config(Section):
     provider: str | None = None
     api: str | None = None
     protocol: Protocol = "auto"
+    local_servers: bool = True
+    """Look for model servers on this machine, and ask them for their windows."""
     providers: dict[str, ProviderEntry] = Field(default_factory=dict)
     models: dict[str, ModelEntry] = Field(default_factory=dict)
     permissions: PermissionSettings = PermissionSettings()

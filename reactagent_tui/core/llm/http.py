@@ -97,18 +97,40 @@ class HttpPool:
         self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float = 10.0, max_bytes: int = 4_000_000
     ) -> Fetched:
         """GET a small document within `seconds`. Raises ConnectError or StreamCutError."""
+        return await self._whole("GET", url, headers or {}, None, seconds, max_bytes)
+
+    async def post(
+        self,
+        url: str,
+        *,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = 10.0,
+        max_bytes: int = 4_000_000,
+    ) -> Fetched:
+        """POST JSON and read the small answer within `seconds`. Raises ConnectError or StreamCutError."""
+        json_headers = {"Content-Type": "application/json", **(headers or {})}
+        return await self._whole("POST", url, json_headers, body, seconds, max_bytes)
+
+    def ready(self) -> None:
+        """Build the client now (60 ms), so that a short time limit is left for the server."""
+        self._ready()
+
+    async def _whole(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float, max_bytes: int
+    ) -> Fetched:
         try:
             async with asyncio.timeout(seconds):
-                reply = await self._send("GET", url, headers or {}, None, seconds, (), None)
+                reply = await self._send(method, url, headers, body, seconds, (), None)
                 try:
-                    body = bytearray()
-                    while len(body) < max_bytes and (chunk := await reply.chunk()) is not None:
-                        body += chunk
+                    answer = bytearray()
+                    while len(answer) < max_bytes and (chunk := await reply.chunk()) is not None:
+                        answer += chunk
                 finally:
                     await reply.close()
         except TimeoutError as error:
             raise ConnectError(f"no answer from {url} within {seconds:g} s", retryable=True) from error
-        return Fetched(reply.status, reply.headers, bytes(body[:max_bytes]))
+        return Fetched(reply.status, reply.headers, bytes(answer[:max_bytes]))
 
     async def aclose(self) -> None:
         """Close every connection. The pool can be used again."""

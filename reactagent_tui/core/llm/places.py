@@ -69,6 +69,8 @@ def place_of_name(loaded: LoadedConfig, wanted: str) -> tuple[Place, str]:
 
 def _reseller(loaded: LoadedConfig, prefix: Preset) -> Place | None:
     """The provider to which `maker/model` is one name, not a provider and a model."""
+    if prefix.local:
+        return None  # servers of one's own make no models
     chosen = _chosen_place(loaded)
     if chosen is None and prefix.key_variables and env_key(loaded, prefix) is None:
         found = _offered(loaded)
@@ -158,6 +160,8 @@ def _preset_place(loaded: LoadedConfig, preset: Preset) -> Place:
 
 def _moved(preset: Preset, there: Preset) -> Preset:
     """Who serves at an address that a variable names: the maker there, over the API that the variable is for."""
+    if preset.local and there is CUSTOM:
+        return preset  # Ollama on another port is Ollama
     if preset.api == OPENAI_CHAT or there is preset:
         return there
     if there is CUSTOM:

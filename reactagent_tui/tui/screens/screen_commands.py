@@ -91,23 +91,32 @@ async def _open_models(chat: ChatScreen) -> None:
     async def models(agent: Any) -> Any:
         return agent.runtime.models(), agent.session.provider.info
 
-    choices, now = await chat.home.bridge.query(models)
-    items = [
-        PickerItem(
-            choice.name,
-            choice.name,
-            choice.problem or f"{'~' if choice.context_assumed else ''}{format_tokens(choice.context_size)}",
-            group=choice.provider,
-            current=(choice.provider, choice.model) == (now.provider, now.name),
-        )
-        for choice in choices
-    ]
+    async def models_with_local(agent: Any) -> Any:
+        await agent.runtime.find_servers()
+        return await models(agent)
+
+    def items(choices: Any, now: Any) -> list[PickerItem]:
+        return [
+            PickerItem(
+                choice.name,
+                choice.name,
+                choice.problem or f"{'~' if choice.context_assumed else ''}{format_tokens(choice.context_size)}",
+                group=choice.provider,
+                current=(choice.provider, choice.model) == (now.provider, now.name),
+            )
+            for choice in choices
+        ]
 
     def done(result: PickerResult | None) -> None:
         if result is not None:
             chat.run_worker(partial(chat._core_command, f"/model {result.item_id}"), exit_on_error=False)
 
-    chat.app.push_screen(PickerScreen(chat.t, chat.t("model.title"), items), done)
+    at_once = items(*await chat.home.bridge.query(models))
+    picker = PickerScreen(chat.t, chat.t("model.title"), at_once)
+    chat.app.push_screen(picker, done)
+    found = items(*await chat.home.bridge.query(models_with_local))
+    if found != at_once and picker.is_attached:
+        picker.set_items(found)
 
 
 def open_sessions(chat: ChatScreen, _arguments: str = "") -> None:
