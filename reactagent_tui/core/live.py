@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.cost.price_tag import PriceTag
 from reactagent_tui.core.events import (
     AgentEvent,
     ModeChanged,
@@ -28,12 +30,14 @@ from reactagent_tui.core.events import (
     TitleChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.react.next_call import NextCall
 from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
@@ -73,9 +77,13 @@ class LiveSession:
     """Called when a turn begins; the runtime reads instruction files again."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
     counter: WindowCounter = field(default_factory=WindowCounter)
+    calibration: Calibration = field(default_factory=Calibration)
+    """Shared by the sessions of a process."""
+    cache: CacheWatch = field(default_factory=CacheWatch)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     last_result: RunResult | None = None
+    _next_call: NextCall = field(default_factory=NextCall)
     _queue: list[QueuedMessage] = field(default_factory=list[QueuedMessage])
     _controller: ReActController | None = None
     _command: UserCommand | None = None
@@ -105,8 +113,15 @@ class LiveSession:
     def queue(self) -> tuple[QueuedMessage, ...]:
         return tuple(self._queue)
 
+    def __post_init__(self) -> None:
+        self.counter.use(self.provider.info, self.calibration.estimator(self.provider.info))
+
     def totals(self) -> CostTotals:
         return self.ledger.totals()
+
+    def price_tag(self, draft: str = "") -> PriceTag:
+        """What the next call would cost if this were sent now."""
+        return self._next_call.tag(self, draft)
 
     # -- the user speaks --------------------------------------------------------------------
 
@@ -214,8 +229,8 @@ class LiveSession:
     def set_provider(self, provider: ChatProvider) -> None:
         """Another model from the next step on. What was spent keeps its price."""
         self.provider = provider
-        self.counter = WindowCounter()
         info = provider.info
+        self.counter.use(info, self.calibration.estimator(info))
         self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
         self._tell_model()
 
@@ -301,6 +316,7 @@ class LiveSession:
             system=lambda: self.system(self),
             context=self._context,
             counter=self.counter,
+            cache=self.cache,
             protocols=self.protocols,
             session_id=self.id,
             run_id=secrets.token_hex(6),
@@ -319,6 +335,7 @@ class LiveSession:
         if not guard.open:
             return
         self.last_result = result
+        asyncio.get_running_loop().run_in_executor(None, self.calibration.save)
         self._controller = None
         self._task = None
         self._tell_waiters(result)

@@ -13,12 +13,14 @@ from decimal import Decimal
 from pathlib import Path
 
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
+from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
 from reactagent_tui.core.cost.pricing import PriceBook
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.events import Notice
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
@@ -63,6 +65,7 @@ class Runtime:
     options: Options = Options()
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
+    calibration: Calibration = field(default_factory=Calibration)
     _http: HttpPool = field(default_factory=HttpPool)
     _secrets: list[str] = field(default_factory=list[str])
     _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
@@ -90,7 +93,8 @@ class Runtime:
                 paths=Paths(paths.cache / "none", paths.state, paths.cache),
                 flags=options.overrides,
             )
-        runtime = cls(loaded, paths, reporter, options, env)
+        calibration = Calibration(paths.calibration)
+        runtime = cls(loaded, paths, reporter, options, env, calibration=calibration)
         runtime._open_log()
         return runtime
 
@@ -167,6 +171,9 @@ class Runtime:
         roots = Workspace.at(
             workdir, tuple(Path(d).expanduser() for d in config.permissions.additional_directories)
         ).roots
+        ledger = self._ledger(file)
+        cache = CacheWatch(self.calibration)
+        cache.restore(ledger.rows)
         session = LiveSession(
             file=file,
             workdir=workdir,
@@ -181,7 +188,9 @@ class Runtime:
                 deny=config.permissions.deny,
                 readable=(file.folder, *(source.path for source in self._skill_sources(workdir))),
             ),
-            ledger=self._ledger(file),
+            ledger=ledger,
+            calibration=self.calibration,
+            cache=cache,
             system=self._system,
             limits=Limits(
                 max_steps=config.limits.max_steps,
@@ -215,6 +224,7 @@ class Runtime:
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()
+        self.calibration.save()
         await sweep_all()
         self._close_log()
 

@@ -6,12 +6,13 @@ Used by one task loop; nothing here waits or locks.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal, cast
 
+from reactagent_tui.core.cost.cache_tag import CACHE_TAGS, CacheTag
 from reactagent_tui.core.cost.pricing import Price, PriceBook, Quote
 from reactagent_tui.core.cost.tally import Tally
 from reactagent_tui.core.llm.base import ModelInfo
@@ -51,6 +52,13 @@ class LedgerRow:
     failed: bool = False
     estimated: bool = False
     """The tokens are our own count; the provider has not reported them, or not all."""
+    cache_tag: CacheTag = ""
+    """Why less came from the cache than before."""
+
+    @property
+    def cache_share(self) -> float | None:
+        """Part of the prompt that came from the cache, 0 to 1; None: the provider has not reported."""
+        return None if self.estimated or not self.usage.prompt else self.usage.cache_read / self.usage.prompt
 
     def to_record(self) -> dict[str, Any]:
         """A JSON-ready dict; money as text."""
@@ -75,6 +83,7 @@ class LedgerRow:
             "interrupted": self.interrupted,
             "failed": self.failed,
             "estimated": self.estimated,
+            "cache_tag": self.cache_tag,
         }
 
     @classmethod
@@ -101,7 +110,17 @@ class LedgerRow:
             interrupted=record.get("interrupted", False),
             failed=record.get("failed", False),
             estimated=record.get("estimated", record["state"] == "estimated"),
+            cache_tag=_known_tag(record.get("cache_tag")),
         )
+
+
+def _known_tag(text: object) -> CacheTag:
+    """A tag of a newer version counts as none."""
+    known: CacheTag
+    for known in CACHE_TAGS:
+        if known == text:
+            return known
+    return ""
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -167,9 +186,17 @@ class Ledger:
         """Number of the running turn, from 1."""
         return self._turn
 
+    def newest(self) -> Iterator[LedgerRow]:
+        """Rows of calls that ended, the newest first."""
+        return (call.row for call in reversed(self._ended))
+
+    def quote(self, info: ModelInfo) -> Quote:
+        """What a call of this model would be priced with now."""
+        return self._prices.quote(info, self._now())
+
     def can_price(self, info: ModelInfo) -> bool:
         """Is it known what calls of this model cost (nothing counts as known)?"""
-        quote = self._prices.quote(info, self._now())
+        quote = self.quote(info)
         return quote.free or quote.price(Usage(input=1)) is not None
 
     def begin_turn(self) -> int:
@@ -226,14 +253,20 @@ class Ledger:
             self._book(call.row)
 
     def close_call(
-        self, call_id: str, *, interrupted: bool = False, failed: bool = False, sent: bool = True
+        self,
+        call_id: str,
+        *,
+        interrupted: bool = False,
+        failed: bool = False,
+        sent: bool = True,
+        cache_tag: CacheTag = "",
     ) -> LedgerRow:
         """The call ended. `sent=False`: nothing ever reached the provider. A second close changes nothing."""
         call = self._calls[call_id]
         if call.ended is not None:
             return call.row
         call.ended = self._clock()
-        call.row = replace(call.row, ended=self._now(), interrupted=interrupted, failed=failed)
+        call.row = replace(call.row, ended=self._now(), interrupted=interrupted, failed=failed, cache_tag=cache_tag)
         usage, reported = _final_usage(call, broken=interrupted or failed, failed=failed, sent=sent)
         call.row = self._booked(call, usage, reported=reported)
         del self._open[call_id]

@@ -29,7 +29,6 @@ from reactagent_tui.core.llm.base import (
     StreamToolCall,
     StreamUsage,
 )
-from reactagent_tui.core.llm.tokens import estimate
 from reactagent_tui.core.messages import AssistantMessage
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
 from reactagent_tui.core.react.state import RunSetup
@@ -56,12 +55,12 @@ class ReplyStream:
         self.shown = False
         """Something of this reply reached the user: it may not be retried."""
         raw = setup.counter.raw(request)
+        self._sent = setup.cache.sending(request, raw)
         self._request = request
         self._reader = reader
         self._raw = raw
-        self.call_id = setup.ledger.open_call(
-            step, cause, setup.provider.info, setup.counter.estimator.scale(raw), setup.agent
-        )
+        self._info = setup.provider.info
+        self.call_id = setup.ledger.open_call(step, cause, self._info, setup.counter.estimator.scale(raw), setup.agent)
         self._accumulator = Accumulator()
         self._unsaved_text: list[str] = []
         self._unsaved_thinking: list[str] = []
@@ -87,10 +86,13 @@ class ReplyStream:
                 self._saving.cancel()
             self._count()
             ledger.progress(self.call_id, self._output)
-            ledger.close_call(self.call_id, interrupted=outcome == "interrupted", failed=outcome == "failed")
-            reported = self._accumulator.usage
+            reported, tag = self._accumulator.usage, ""
             if outcome == "done" and reported is not None:
                 setup.counter.learn(self._raw, reported.prompt)
+                tag = setup.cache.done(self._info, self._sent, reported)
+            ledger.close_call(
+                self.call_id, interrupted=outcome == "interrupted", failed=outcome == "failed", cache_tag=tag
+            )
             self._live(final=True)
         info = setup.provider.info
         return self._reader.reading(self._accumulator.message(info.provider, info.name))
@@ -184,7 +186,7 @@ class ReplyStream:
 
     def _count(self) -> None:
         if self._uncounted:
-            self._output += estimate("".join(self._uncounted))
+            self._output += self.setup.counter.estimator.estimate("".join(self._uncounted))
             self._uncounted.clear()
 
     def _live(self, *, final: bool) -> None:
