@@ -8,8 +8,9 @@ from typing import Literal
 
 from reactagent_tui.core.usage import Usage
 
-CostState = Literal["reported", "estimated", "unknown", "free"]
-"""reported and estimated speak of the token counts; unknown: no price is known; free: demo or local."""
+CostState = Literal["reported", "estimated", "unknown", "free", "notional"]
+"""reported and estimated speak of the token counts; unknown: no price is known; free: demo or local; notional: what it
+would have cost, but a plan covers it: such an amount is never part of a sum of money spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +38,8 @@ class CostTotals:
     turn_other: tuple[Money, ...] = ()
     """Amounts in further currencies; they cannot be added up."""
     session_other: tuple[Money, ...] = ()
+    turn_notional: tuple[Money, ...] = ()
+    """What calls covered by a plan would have cost, by currency; nothing of it was spent."""
+    session_notional: tuple[Money, ...] = ()
     tokens_estimated: bool = False
     """Some of the session's tokens are our own count: a call that runs, or one that was never reported."""

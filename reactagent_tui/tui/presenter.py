@@ -132,12 +132,12 @@ def format_amount(amount: Decimal, currency: str = "USD") -> str:
 
 
 def format_money(money: Money) -> str:
-    """`$0.184`, `~$0.031` when estimated, `—` when no price is known, `≥$0.12` when one of several is not."""
+    """`$0.184`, `~$0.031` estimated, `—` without a price, `≥$0.12` when one of several has none, `≈$0.12` notional."""
     if money.amount is None or (money.state == "unknown" and not money.amount):
         return UNKNOWN
     text = format_amount(money.amount, money.currency)
-    if money.state == "unknown":
-        return f"≥{text}"
+    if money.state in ("unknown", "notional"):
+        return f"{'≥' if money.state == 'unknown' else '≈'}{text}"
     return f"~{text}" if money.state == "estimated" and money.amount else text
 
 

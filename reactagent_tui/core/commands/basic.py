@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
+from reactagent_tui.core.cost.ledger import LedgerRow
 from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, TextBlock
 from reactagent_tui.core.errors import ReactAgentError
 from reactagent_tui.core.llm.base import WireRecord
+from reactagent_tui.core.money import Money
 from reactagent_tui.core.safety.permissions import MODES, Mode
 from reactagent_tui.core.skills.loader import weight
 from reactagent_tui.core.usage import Usage
@@ -112,7 +115,8 @@ def show_cost(host: Host, _arguments: str) -> CommandResult:
             row.cause,
             f"{row.provider}/{row.model}",
             *_usage_cells(row.usage),
-            _amount(row.cost.amount),
+            _cache_cell(row, t),
+            _amount(row.cost),
             t(f"cost.state.{row.cost.state}"),
         )
         for n, row in enumerate(host.ledger.rows, 1)
@@ -127,12 +131,19 @@ def show_cost(host: Host, _arguments: str) -> CommandResult:
             t("cost.total"),
             "",
             *_usage_cells(totals.session_usage),
-            _amount(total.amount),
+            "",
+            _amount(total),
             t(f"cost.state.{total.state}"),
         )
     )
-    columns = tuple(t(f"cost.{name}") for name in ("call", "cause", "model", "in", "cached", "out", "money", "state"))
-    return CommandResult((TableBlock(columns, tuple(rows), "rllrrrrl"),))
+    blank = ("",) * 4
+    rows += [
+        ("", t("cost.plan"), "", *blank, _amount(sum_), t("cost.state.notional")) for sum_ in totals.session_notional
+    ]
+    columns = tuple(
+        t(f"cost.{name}") for name in ("call", "cause", "model", "in", "cached", "out", "cache", "money", "state")
+    )
+    return CommandResult((TableBlock(columns, tuple(rows), "rllrrrlrl"),))
 
 
 def show_sessions(host: Host, _arguments: str) -> CommandResult:
@@ -215,5 +226,12 @@ def _usage_cells(usage: Usage) -> tuple[str, str, str]:
     return (f"{usage.prompt:,}", f"{usage.cache_read:,}", f"{usage.output:,}")
 
 
-def _amount(amount: object) -> str:
-    return "—" if amount is None else f"${amount:.4f}"
+def _cache_cell(row: LedgerRow, t: Callable[..., str]) -> str:
+    """Why less came from the cache than before, else which part of the prompt did."""
+    if row.cache_tag:
+        return t(f"cache.{row.cache_tag}")
+    return "" if row.cache_share is None else f"{100 * row.cache_share:.0f} %"
+
+
+def _amount(money: Money) -> str:
+    return "—" if money.amount is None else f"{'≈' if money.state == 'notional' else ''}${money.amount:.4f}"

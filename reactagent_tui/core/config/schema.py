@@ -52,6 +52,8 @@ class ProviderEntry(Section):
     """Body keys for every request, sent as they are."""
     local: bool | None = None
     """Costs nothing. None: known from the preset or the address."""
+    notional: bool = False
+    """A plan or a flat rate covers it: priced, but never counted as spent."""
 
 
 class Rates(Section):

@@ -197,7 +197,7 @@ class Ledger:
     def can_price(self, info: ModelInfo) -> bool:
         """Is it known what calls of this model cost (nothing counts as known)?"""
         quote = self.quote(info)
-        return quote.free or quote.price(Usage(input=1)) is not None
+        return quote.free or quote.notional or quote.price(Usage(input=1)) is not None
 
     def begin_turn(self) -> int:
         """A new prompt: the sums of the turn start again."""
@@ -307,6 +307,8 @@ class Ledger:
             tokens_estimated=session.estimated > 0,
             turn_other=turn.other_costs,
             session_other=session.other_costs,
+            turn_notional=turn.notional,
+            session_notional=session.notional,
         )
 
     def burn_rate(self) -> Money | None:
@@ -344,7 +346,11 @@ class Ledger:
         for row in latest.values():
             if row.ended is None:
                 row = replace(row, ended=row.started, interrupted=True)
-            quote = Quote(() if row.price is None else (replace(row.price, tier=0),), row.cost.state == "free")
+            quote = Quote(
+                () if row.price is None else (replace(row.price, tier=0),),
+                row.cost.state == "free",
+                row.cost.state == "notional",
+            )
             call = self._calls[row.call_id] = _Call(row, quote, 0.0, ended=0.0)
             self._ended.append(call)
             self._session_sum.add(row.usage, row.cost, estimated=row.estimated)
@@ -358,7 +364,7 @@ class Ledger:
         """The call's row with these tokens, priced by its own quote."""
         told = usage.cost_usd is not None
         cost = call.quote.money(usage, reported=reported)
-        if cost.amount is None and usage == _NO_TOKENS:
+        if cost.state == "unknown" and usage == _NO_TOKENS:
             cost = _NOTHING_BILLED
         price = None if told else call.quote.price(usage)
         return replace(call.row, usage=usage, price=price, cost=cost, estimated=not reported)

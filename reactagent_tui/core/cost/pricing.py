@@ -84,6 +84,8 @@ class Quote:
     prices: tuple[Price, ...] = ()
     """By rising tier; the first has tier 0."""
     free: bool = False
+    notional: bool = False
+    """A plan covers the call: the price says what it would have cost."""
 
     def price(self, usage: Usage) -> Price | None:
         """The prices that hold for a prompt of this size; a tier holds for the whole prompt, not for what is above."""
@@ -92,13 +94,15 @@ class Quote:
 
     def money(self, usage: Usage, *, reported: bool) -> Money:
         """What the tokens cost. What the provider itself says wins; unknown stays unknown, never zero."""
-        state = "reported" if reported else "estimated"
+        state = "notional" if self.notional else "reported" if reported else "estimated"
         if usage.cost_usd is not None:
             return Money(usage.cost_usd, state)
         if self.free:
             return FREE
         price = self.price(usage)
-        return UNKNOWN if price is None else Money(price.cost(usage), state, price.currency)
+        if price is None:
+            return Money(None, "notional") if self.notional else UNKNOWN
+        return Money(price.cost(usage), state, price.currency)
 
 
 class PriceBook:
@@ -132,6 +136,10 @@ class PriceBook:
 
     def quote(self, info: ModelInfo, at: datetime) -> Quote:
         """The price of a call that starts at `at`."""
+        quote = self._quote(info, at)
+        return replace(quote, notional=True) if info.notional and not quote.free else quote
+
+    def _quote(self, info: ModelInfo, at: datetime) -> Quote:
         if info.api == "demo":
             return Quote(free=True)
         found = self._own(info)

@@ -141,6 +141,8 @@ class ModelInfo:
     local: bool = False
     """Runs on this machine, or is the demo: costs nothing."""
     rules: WireRules = WireRules()
+    notional: bool = False
+    """A plan or a flat rate covers it: prices only say what it would have cost."""
     price_provider: str | None = None
     """Provider id in the price data."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -41,6 +41,7 @@ class Place:
     timeouts: Timeouts | None
     extra: Mapping[str, Any]
     local: bool
+    notional: bool = False
 
 
 def place_of_entry(loaded: LoadedConfig, name: str, entry: ModelEntry) -> Place:
@@ -194,6 +195,7 @@ def _entry_place(loaded: LoadedConfig, name: str, entry: ProviderEntry) -> Place
         timeouts=entry.timeouts,
         extra=entry.extra,
         local=entry.local if entry.local is not None else preset.local and (not base or on_this_machine(base)),
+        notional=entry.notional,
     )
 
 

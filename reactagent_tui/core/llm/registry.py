@@ -138,6 +138,7 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
         max_output=(entry.max_output if entry else None) or facts.max_output,
         protocol=(entry.protocol if entry else None) or loaded.config.protocol,
         local=place.local or place.api == DEMO,
+        notional=place.notional,
         rules=rules_for(place.preset, model),
         price_provider=None if place.local else place.preset.price_provider,
         extra={**place.extra, **_thinking(loaded, place, model, entry), **(entry.extra if entry else {})},

@@ -12,15 +12,17 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
+from reactagent_tui.core.cost.tally import Tally
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.money import Money
+from reactagent_tui.core.usage import Usage
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import format_amount, format_money, format_tokens
 from reactagent_tui.tui.widgets.filter_head import Lines, filter_head
 from reactagent_tui.tui.widgets.line_edit import LineEdit
 from reactagent_tui.tui.widgets.line_layout import Part, cut, join_parts, pad, pad_left
 
-LineState = Literal["reported", "estimated", "unknown", "free", "running", "interrupted"]
+LineState = Literal["reported", "estimated", "unknown", "free", "notional", "running", "interrupted"]
 Order = Literal["time", "cost", "model"]
 _ORDERS: tuple[Order, ...] = ("time", "cost", "model")
 _STATE_STYLES = {
@@ -28,6 +30,7 @@ _STATE_STYLES = {
     "estimated": "$text-muted",
     "unknown": "$warning",
     "free": "$text-muted",
+    "notional": "$text-muted",
     "running": "$primary",
     "interrupted": "$warning",
 }
@@ -49,6 +52,8 @@ class LedgerLine:
     state: LineState
     estimated: bool = False
     """The tokens are our own count."""
+    cache: str = ""
+    """Share of the prompt that came from the cache, or why it is less than before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ _COLUMNS = (
     _Column("model", 22, 6),
     _Column("in", 7, 7, right=True),
     _Column("cached", 7, 4, right=True),
+    _Column("cache", 8, 0),
     _Column("out", 7, 8, right=True),
     _Column("cost", 9, 9, right=True),
     _Column("state", 11, 1),
@@ -86,17 +92,26 @@ def sorted_lines(lines: Sequence[LedgerLine], order: Order) -> list[LedgerLine]:
 
 
 def total_cost(lines: Sequence[LedgerLine]) -> str:
-    """The sum as text, by currency; `~` when any part is an estimate, `—` when nothing has a price."""
+    """The sum as text, by currency; `~` when any part is an estimate, `—` when nothing has a price, notional last."""
     sums: dict[str, Decimal] = {}
     estimated = False
     for line in lines:
-        if line.cost.amount is not None and line.cost.state != "unknown":
+        if line.cost.amount is not None and line.cost.state not in ("unknown", "notional"):
             sums[line.cost.currency] = sums.get(line.cost.currency, Decimal(0)) + line.cost.amount
             estimated |= line.cost.state == "estimated"
+    covered = " + ".join(map(format_money, _notional_sums(lines)))
     if not sums:
-        return format_money(Money(None, "unknown"))
+        return covered or format_money(Money(None, "unknown"))
     text = " + ".join(format_amount(amount, currency) for currency, amount in sorted(sums.items()))
-    return f"~{text}" if estimated else text
+    return f"{'~' if estimated else ''}{text}{f' ({covered})' if covered else ''}"
+
+
+def _notional_sums(lines: Sequence[LedgerLine]) -> tuple[Money, ...]:
+    tally = Tally()
+    for line in lines:
+        if line.cost.state == "notional":
+            tally.add(Usage(), line.cost)
+    return tally.notional
 
 
 def _tokens(count: int, *, estimated: bool) -> str:
@@ -207,6 +222,7 @@ class LedgerScreen(Screen[None]):
             "model": (row.model, ""),
             "in": (_tokens(row.input, estimated=row.estimated), ""),
             "cached": (format_tokens(row.cached), "$text-muted"),
+            "cache": (row.cache, "$text-muted"),
             "out": (_tokens(row.output, estimated=row.estimated), ""),
             "cost": (format_money(row.cost), "bold"),
             "state": (self._t(f"ledger.state_{row.state}"), _STATE_STYLES[row.state]),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
 from textual.content import Content
 
 from reactagent_tui.core.display import clean_line
-from reactagent_tui.core.money import Money
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.locales import Translate
-from reactagent_tui.tui.presenter import format_money, format_seconds, format_tokens
+from reactagent_tui.tui.presenter import format_amount, format_money, format_seconds, format_tokens
 from reactagent_tui.tui.widgets.line_layout import Part, bar, cut, join_parts, spread
 from reactagent_tui.tui.widgets.painted import Painted
 from reactagent_tui.tui.widgets.usage_panel import context_style
@@ -209,10 +209,23 @@ class StatusBar(Painted):
         if self._next is not None:
             tag = self._next
             cached = self._t("status.next_cached", cached=format_tokens(tag.cached)) if tag.cached else ""
-            text = self._t("status.next", tokens=format_tokens(tag.tokens), cached=cached, cost=_plain_money(tag.cost))
+            text = self._t("status.next", tokens=format_tokens(tag.tokens), cached=cached, cost=self._price(tag.cost))
             parts.append(Part(Content.styled(" ".join(text.split()), "$text-muted"), 2))
         parts.append(self._hint("status.help", 1))
         return parts
+
+    def _session_money(self, totals: CostTotals) -> str:
+        """What was spent; when a plan covers everything, what that would have cost."""
+        if totals.session_cost.state != "free" or not totals.session_notional:
+            return format_money(totals.session_cost)
+        return self._t("usage.plan", amount=" + ".join(map(format_money, totals.session_notional)))
+
+    def _price(self, cost: Money) -> str:
+        """The amount without a mark of its own: the tag says `≈` already. No price, no money: ""."""
+        if cost.amount is None or cost.state in ("free", "unknown"):
+            return ""
+        amount = format_amount(cost.amount, cost.currency)
+        return self._t("usage.plan", amount=amount) if cost.state == "notional" else amount
 
     def _usage_parts(self) -> list[Part]:
         event = self._usage
@@ -224,18 +237,13 @@ class StatusBar(Painted):
         tokens = f"↑{guess}{sent} ⟳{cached} ↓{guess}{came}"
         parts = [
             Part(Content.styled(tokens, "$text-muted"), 1),
-            Part(Content(format_money(event.totals.session_cost)), 3),
+            Part(Content(self._session_money(event.totals)), 3),
         ]
         if event.context_size:
             share = event.context_used / event.context_size
             text = self._t("status.context", percent=round(share * 100))
             parts.append(Part(Content.styled(text, context_style(share)), 2))
         return parts
-
-
-def _plain_money(cost: Money) -> str:
-    """The amount without its own `~`: the tag says `≈` already."""
-    return format_money(cost).removeprefix("~")
 
 
 def _progress(share: float | None) -> Content:
