@@ -10,6 +10,7 @@ from pathlib import Path
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.messages import ToolCall
 from reactagent_tui.core.money import Money
+from reactagent_tui.locales import Translate
 
 UNKNOWN = "—"
 
@@ -139,6 +140,14 @@ def format_money(money: Money) -> str:
     if money.state in ("unknown", "notional"):
         return f"{'≥' if money.state == 'unknown' else '≈'}{text}"
     return f"~{text}" if money.state == "estimated" and money.amount else text
+
+
+def format_price(cost: Money, t: Translate) -> str:
+    """An expected amount, after words that say `≈` already; "" when nothing is paid or no price is known."""
+    if cost.amount is None or cost.state in ("free", "unknown"):
+        return ""
+    amount = format_amount(cost.amount, cost.currency)
+    return t("usage.plan", amount=amount) if cost.state == "notional" else amount
 
 
 def short_path(path: Path) -> str:

@@ -51,6 +51,8 @@ class ModelChoice:
     context_assumed: bool
     problem: str | None = None
     """Why it cannot be used now."""
+    info: ModelInfo | None = None
+    """As resolved; None: it cannot be used."""
 
 
 def resolve_model(loaded: LoadedConfig, name: str | None = None) -> Resolved:
@@ -231,7 +233,7 @@ def _choice(loaded: LoadedConfig, name: str) -> ModelChoice:
         info = resolve_model(loaded, name).info
     except ConfigError as error:
         return ModelChoice(name, "", name, ASSUMED_WINDOW, True, str(error))
-    return ModelChoice(name, info.provider, info.name, info.context_size, info.context_assumed)
+    return ModelChoice(name, info.provider, info.name, info.context_size, info.context_assumed, info=info)
 
 
 # Third parties

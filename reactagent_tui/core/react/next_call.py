@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.cost.price_tag import CachedPart, PriceTag, cached_part, price_tag, usual_output
 from reactagent_tui.core.cost.pricing import Quote
-from reactagent_tui.core.llm.base import ChatProvider, ModelRequest
+from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest
 from reactagent_tui.core.llm.cache_habits import cache_habit
-from reactagent_tui.core.llm.tokens import Weight
+from reactagent_tui.core.llm.calibration import Calibration
+from reactagent_tui.core.llm.tokens import Weight, weigh_message
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.protocols import Dialect, Protocols
+from reactagent_tui.core.sessions.resume_size import resume_size
 from reactagent_tui.core.sessions.window import select
 from reactagent_tui.core.tools.toolkit import Toolkit
 
@@ -49,7 +53,10 @@ class Conversation(Protocol):
     @property
     def cache(self) -> CacheWatch: ...
     @property
+    def calibration(self) -> Calibration: ...
+    @property
     def mode(self) -> str: ...
+    def price_tag(self, draft: str = "") -> PriceTag: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ class NextCall:
             standing = self._standing = _stand(session)
             self._key = key
             self._good_until = self._clock() + (60.0 if standing.cached.expires is None else standing.cached.expires)
-        added = session.counter.message(UserMessage(draft)) if draft.strip() else 0
+        added = session.counter.estimator.scale(weigh_message(UserMessage(draft))) if draft.strip() else 0
         tag = price_tag(standing.quote, standing.tokens + added, standing.output, standing.cached)
         if tag.expires is None:
             return tag
@@ -112,6 +119,33 @@ def _stand(session: Conversation) -> _Standing:
         cached = cached_part(last, now, idle, cache_habit(info), caches=watch.caches(info), weigh=weigh)
     output = usual_output(session.ledger.newest(), info.provider, info.name)
     return _Standing(tokens, output, cached, session.ledger.quote(info))
+
+
+async def tags_elsewhere(session: Conversation, models: Sequence[ModelInfo]) -> list[PriceTag]:
+    """What the next call would cost at other models: their caches are cold, the whole prompt is new to them."""
+    request = next_request(session)
+    raw = session.counter.raw(request)
+    now, present = session.provider.info, session.price_tag()
+    output = present.output
+
+    def tag(info: ModelInfo) -> PriceTag:
+        if (info.provider, info.name) == (now.provider, now.name):
+            return present
+        tokens = session.calibration.estimator(info).scale(raw)
+        return price_tag(session.ledger.quote(info), tokens, output)
+
+    return await asyncio.to_thread(lambda: [tag(info) for info in models])
+
+
+async def tags_to_resume(session: Conversation, files: Sequence[Path]) -> list[PriceTag | None]:
+    """What going on with each of these sessions would send first, with the present model; None: not known."""
+    quote, output = session.ledger.quote(session.provider.info), session.price_tag().output
+
+    def tag(file: Path) -> PriceTag | None:
+        size = resume_size(file)
+        return None if size is None else price_tag(quote, size, output)
+
+    return await asyncio.to_thread(lambda: [tag(file) for file in files])
 
 
 def next_request(session: Conversation) -> ModelRequest:

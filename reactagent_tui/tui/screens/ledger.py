@@ -92,26 +92,26 @@ def sorted_lines(lines: Sequence[LedgerLine], order: Order) -> list[LedgerLine]:
 
 
 def total_cost(lines: Sequence[LedgerLine]) -> str:
-    """The sum as text, by currency; `~` when any part is an estimate, `—` when nothing has a price, notional last."""
+    """The sum as text, by currency; `~` when any part is an estimate, `—` when nothing has a price."""
     sums: dict[str, Decimal] = {}
     estimated = False
     for line in lines:
         if line.cost.amount is not None and line.cost.state not in ("unknown", "notional"):
             sums[line.cost.currency] = sums.get(line.cost.currency, Decimal(0)) + line.cost.amount
             estimated |= line.cost.state == "estimated"
-    covered = " + ".join(map(format_money, _notional_sums(lines)))
     if not sums:
-        return covered or format_money(Money(None, "unknown"))
+        return notional_cost(lines) or format_money(Money(None, "unknown"))
     text = " + ".join(format_amount(amount, currency) for currency, amount in sorted(sums.items()))
-    return f"{'~' if estimated else ''}{text}{f' ({covered})' if covered else ''}"
+    return f"~{text}" if estimated else text
 
 
-def _notional_sums(lines: Sequence[LedgerLine]) -> tuple[Money, ...]:
+def notional_cost(lines: Sequence[LedgerLine]) -> str:
+    """What calls covered by a plan would have cost; "" without such calls."""
     tally = Tally()
     for line in lines:
         if line.cost.state == "notional":
             tally.add(Usage(), line.cost)
-    return tally.notional
+    return " + ".join(map(format_money, tally.notional))
 
 
 def _tokens(count: int, *, estimated: bool) -> str:
@@ -247,6 +247,8 @@ class LedgerScreen(Screen[None]):
         label = self._t("ledger.total", n=len(rows))
         if unpriced := sum(row.cost.amount is None for row in rows):
             label = f"{label} · {self._t('ledger.unpriced', n=unpriced)}"
+        if (covered := notional_cost(rows)) and covered != sums["cost"]:
+            label = f"{label} · {self._t('usage.plan', amount=covered)}"
         cells = [pad(label, max(label_width, 4)), *(self._cell(sums[c.key], c) for c in columns if c.key in sums)]
         return [Content.styled(" " + (" " * _GAP).join(cells), "bold")]
 

@@ -76,7 +76,20 @@ def test_a_tag_without_a_price_names_no_money_and_a_plan_is_marked() -> None:
     ):
         status.set_next(NextCall(41_200, 0, cost))
         assert line(status).endswith(text)
-        assert "next" not in line(status, 30)
+        assert "next" not in line(status, 20)
+
+
+async def test_beside_the_figures_of_a_narrow_screen_the_tag_takes_room_from_the_hints() -> None:
+    app = Gallery()
+    async with app.run_test(size=(80, 24)):
+        app.fill()
+        app.status.show_usage(True)
+        app.status.show_activity(Idle())
+        app.status.set_next(NextCall(41_200, 38_000, Money(Decimal("0.02"), "estimated")))
+        assert line(app.status, 80).startswith(" enter send  ↑")
+        assert line(app.status, 80).endswith("next ≈ 41.2k in $0.020")
+        assert line(app.status, 120).endswith("next ≈ 41.2k in (38k cached) $0.020   ? help")
+        assert "next" not in line(app.status, 60)
 
 
 def test_hints_go_first_then_times_never_the_state() -> None:
