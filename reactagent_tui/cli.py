@@ -28,7 +28,7 @@ examples:
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
 exit codes of -p: 0 answer, 1 error, 2 usage or config, 3 limit, 4 refused, 130 interrupted, 143 ended"""
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {"prices": "reactagent_tui.headless.prices"}
 """First words that are commands of their own, each with the module whose `main(argv) -> int` does it."""
 
 PIPE_PATIENCE = 3.0

@@ -230,7 +230,7 @@ def _cache_cell(row: LedgerRow, t: Callable[..., str]) -> str:
     """Why less came from the cache than before, else which part of the prompt did."""
     if row.cache_tag:
         return t(f"cache.{row.cache_tag}")
-    return "" if row.cache_share is None else f"{100 * row.cache_share:.0f} %"
+    return "" if not row.cache_share else f"{100 * row.cache_share:.0f} %"
 
 
 def _amount(money: Money) -> str:

@@ -6,18 +6,16 @@ be read is as good as none: everything in it is learned again within three calls
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import math
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from reactagent_tui.core.llm.base import ModelInfo
 from reactagent_tui.core.llm.estimator import Factors, TokenEstimator
+from reactagent_tui.core.llm.whole_file import replace_file
 
 log = logging.getLogger(__name__)
 MODELS_KEPT = 300
@@ -117,14 +115,9 @@ def _load(path: Path) -> dict[str, Mapping[str, Any]]:
 
 def _write(path: Path, content: Mapping[str, Any]) -> bool:
     """Replace the file as a whole; False when the disk does not let us."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft.write_text(json.dumps(content, indent=1), "utf-8")
-        os.replace(draft, path)
+        replace_file(path, json.dumps(content, indent=1).encode())
     except OSError as error:
         log.warning("%s cannot be written: %s", path, error)
-        with contextlib.suppress(OSError):
-            draft.unlink()
         return False
     return True

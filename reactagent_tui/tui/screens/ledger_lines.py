@@ -31,7 +31,7 @@ def cache_cell(row: Any, t: Callable[..., str]) -> str:
     """`92 %` of the prompt came from the cache, or the cause when it is less than before; "" when not reported."""
     if row.cache_tag:
         return t(f"cache.{row.cache_tag}")
-    return "" if row.cache_share is None else f"{100 * row.cache_share:.0f} %"
+    return "" if not row.cache_share else f"{100 * row.cache_share:.0f} %"
 
 
 def _clock(started: Any) -> str:

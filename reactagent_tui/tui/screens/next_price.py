@@ -32,6 +32,8 @@ class NextPrice:
         self._chat = chat
         self._pending: Timer | None = None
         self._expiry: Timer | None = None
+        self._problem = self._told = ""
+        """Why the fetched price list is not used."""
 
     def changed(self) -> None:
         """The draft, the history, the model or the mode is another one now."""
@@ -50,10 +52,13 @@ class NextPrice:
         draft = "" if chat.prompt.kind else chat.prompt.draft.text  # a command goes to no model
 
         async def ask(agent: Any) -> PriceTag:
-            await _warm(agent)
+            self._problem = await _warm(agent)
             return agent.session.price_tag(draft)
 
         tag = await chat.home.bridge.query(ask)
+        if self._problem not in ("", self._told):
+            self._told = self._problem
+            chat.warn(chat.t("prices.broken", problem=self._problem))
         if chat.running:
             return
         chat.status.set_next(NextCall(tag.tokens, tag.cached, tag.cost))
@@ -62,12 +67,9 @@ class NextPrice:
         self._expiry = None if tag.expires is None else chat.set_timer(tag.expires + PACE, self.changed)
 
 
-async def _warm(agent: Any) -> None:
+async def _warm(agent: Any) -> str:
     """Reading the price data takes 0.2 s: not in the agent's loop, and not at all where nothing is paid."""
-    if not agent.session.provider.info.local:
-        from reactagent_tui.core.cost.pricing import PriceBook
-
-        await asyncio.to_thread(PriceBook.warm)
+    return "" if agent.session.provider.info.local else await asyncio.to_thread(_warm_all)
 
 
 async def models_with_prices(agent: Any) -> tuple[list[ModelChoice], dict[str, PriceTag], Any]:
@@ -82,10 +84,10 @@ async def models_with_prices(agent: Any) -> tuple[list[ModelChoice], dict[str, P
     return choices, named, agent.session.provider.info
 
 
-def _warm_all() -> None:
+def _warm_all() -> str:
     from reactagent_tui.core.cost.pricing import PriceBook
 
-    PriceBook.warm()
+    return PriceBook.warm()
 
 
 async def sessions_with_prices(agent: Any) -> tuple[list[SessionSummary], list[PriceTag | None]]:
