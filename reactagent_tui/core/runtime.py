@@ -23,6 +23,7 @@ from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
+from reactagent_tui.core.llm.vocabulary import Vocabulary
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
@@ -66,6 +67,7 @@ class Runtime:
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
     calibration: Calibration = field(default_factory=Calibration)
+    _vocabulary: Vocabulary | None = None
     _http: HttpPool = field(default_factory=HttpPool)
     _secrets: list[str] = field(default_factory=list[str])
     _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
@@ -120,6 +122,12 @@ class Runtime:
             self._secrets.append(resolved.endpoint.api_key)
             self._providers[key] = make_provider(resolved, self._http)
         return self._providers[key]
+
+    def vocabulary(self) -> Vocabulary:
+        """What finds out how models count; the same one always."""
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary(self.calibration, download=self.loaded.config.tokens.download)
+        return self._vocabulary
 
     def models(self) -> list[ModelChoice]:
         """Models the picker offers: configured ones, those of providers with a key, and the demo."""
@@ -202,6 +210,7 @@ class Runtime:
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
         )
+        self.vocabulary().learn(provider.info, lambda: session.system(session))
         file.on_trouble = lambda text: self.reporter.emit(
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )

@@ -124,6 +124,13 @@ class ToolSettings(Section):
     """Seconds, when the model names none."""
 
 
+class TokenSettings(Section):
+    """Counting."""
+
+    download: bool = False
+    """Fetch the vocabulary of OpenAI's models once, in the background."""
+
+
 class SkillSettings(Section):
     """Where skills are found besides the usual folders, and which to leave out."""
 
@@ -171,6 +178,7 @@ class Config(Section):
     pricing: dict[str, PriceEntry] = Field(default_factory=dict)
     """Glob over `model` or `provider/model` to price; the longest match wins."""
     tools: ToolSettings = ToolSettings()
+    tokens: TokenSettings = TokenSettings()
     skills: SkillSettings = SkillSettings()
     ui: UiSettings = UiSettings()
     logging: LogSettings = LogSettings()

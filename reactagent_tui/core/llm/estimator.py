@@ -44,6 +44,12 @@ class TokenEstimator:
         self._variance = [variance, _TOGETHER * variance, variance]
         """Of plain, of both together, of wide."""
 
+    def begin(self, factors: Factors) -> None:
+        """Factors from a vocabulary: a better start than none; what was reported meanwhile is better still."""
+        if not self.factors.seen:
+            self.factors = Factors(_bounded(factors.plain), _bounded(factors.wide))
+            self._variance = [_REMEMBERED, _TOGETHER * _REMEMBERED, _REMEMBERED]
+
     def estimate(self, text: str) -> int:
         """Tokens of a text by this model's tokenizer, estimated."""
         return self.scale(weigh_apart(text))

