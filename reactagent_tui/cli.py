@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "reactagent_tui.headless.doctor",
     "init": "reactagent_tui.headless.init",
     "models": "reactagent_tui.headless.models",
+    "prices": "reactagent_tui.headless.prices",
     "stats": "reactagent_tui.headless.stats",
 }
 """First words that are commands of their own, each with the module whose `main(argv) -> int` does it."""

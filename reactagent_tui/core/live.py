@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reactagent_tui.core.cost.budget import Budget, Scope, as_record
+from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.cost.price_tag import PriceTag
 from reactagent_tui.core.events import (
     AgentEvent,
     BudgetChanged,
@@ -30,14 +32,16 @@ from reactagent_tui.core.events import (
     SessionChanged,
     TitleChanged,
 )
-from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
+from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
 from reactagent_tui.core.messages import ToolCall, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
-from reactagent_tui.core.react.counting import WindowCounter
+from reactagent_tui.core.react.counting import Counters, WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.react.next_call import NextCall
 from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
@@ -82,18 +86,22 @@ class LiveSession:
     before_turn: Callable[[LiveSession], None] = lambda _session: None
     """Called when a turn begins; the runtime reads instruction files again."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
+    calibration: Calibration = field(default_factory=Calibration)
+    """Shared by the sessions of a process."""
+    cache: CacheWatch = field(default_factory=CacheWatch)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     last_result: RunResult | None = None
+    _next_call: NextCall = field(default_factory=NextCall)
     _controller: ReActController | None = None
     _command: UserCommand | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
-    _counters: dict[tuple[str, str], WindowCounter] = field(default_factory=dict[tuple[str, str], WindowCounter])
 
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
+        self._counters = Counters(self.calibration, lambda: self.ledger.rows)
 
     # -- state ------------------------------------------------------------------------------
 
@@ -120,20 +128,14 @@ class LiveSession:
     @property
     def counter(self) -> WindowCounter:
         """Estimates for the present model."""
-        return self.counter_of(self.provider.info)
-
-    def counter_of(self, info: ModelInfo) -> WindowCounter:
-        """Estimates for a model, corrected by what its provider reported in this session, before a resume as well."""
-        key = (info.provider, info.name)
-        if key not in self._counters:
-            counter = self._counters[key] = WindowCounter()
-            for row in self.ledger.rows:
-                if (row.provider, row.model) == key and row.sent_raw and not row.estimated:
-                    counter.learn(row.sent_raw, row.usage.prompt)
-        return self._counters[key]
+        return self._counters.of(self.provider.info)
 
     def totals(self) -> CostTotals:
         return self.ledger.totals()
+
+    def price_tag(self, draft: str = "") -> PriceTag:
+        """What the next call would cost if this were sent now."""
+        return self._next_call.tag(self, draft)
 
     # -- the user speaks --------------------------------------------------------------------
 
@@ -349,6 +351,7 @@ class LiveSession:
             system=lambda: self.system(self),
             context=self._context,
             counter=self.counter,
+            cache=self.cache,
             protocols=self.protocols,
             session_id=self.id,
             run_id=secrets.token_hex(6),
@@ -370,6 +373,7 @@ class LiveSession:
         if not guard.open:
             return
         self.last_result = result
+        asyncio.get_running_loop().run_in_executor(None, self.calibration.save)
         self._controller = None
         self._task = None
         self._tell_waiters(result)

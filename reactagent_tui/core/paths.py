@@ -35,6 +35,14 @@ class Paths:
         return self.state / "logs"
 
     @property
+    def calibration(self) -> Path:
+        return self.state / "calibration.json"
+
+    @property
+    def prices(self) -> Path:
+        return self.cache / "prices.json"
+
+    @property
     def boot_cache(self) -> Path:
         return self.cache / "boot.json"
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
 from reactagent_tui.core.cost.booking import Booking
 from reactagent_tui.core.cost.budget import Budget, Scope, from_record
+from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
 from reactagent_tui.core.cost.pricing import PriceBook
 from reactagent_tui.core.cost.usage_log import UsageLog
@@ -25,6 +26,7 @@ from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.events import Notice, TodayChanged
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.llm.local_models import LocalChoice, discover, stand_in, with_local
 from reactagent_tui.core.llm.local_provider import LocalChatProvider
@@ -32,6 +34,7 @@ from reactagent_tui.core.llm.local_servers import LocalServer
 from reactagent_tui.core.llm.paced import PacedProvider
 from reactagent_tui.core.llm.pacing import Pacers
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
+from reactagent_tui.core.llm.vocabulary import Vocabulary
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
@@ -76,6 +79,8 @@ class Runtime:
     options: Options = Options()
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
+    calibration: Calibration = field(default_factory=Calibration)
+    _vocabulary: Vocabulary | None = None
     _usage: UsageLog | None = None
     _http: HttpPool = field(default_factory=HttpPool)
     _pacers: Pacers = field(default_factory=Pacers)
@@ -108,7 +113,8 @@ class Runtime:
                 paths=Paths(paths.cache / "none", paths.state, paths.cache),
                 flags=options.overrides,
             )
-        runtime = cls(loaded, paths, reporter, options, env)
+        calibration = Calibration(paths.calibration)
+        runtime = cls(loaded, paths, reporter, options, env, calibration=calibration)
         runtime._open_log()
         return runtime
 
@@ -137,6 +143,12 @@ class Runtime:
             provider = self._providers[key] = make_provider(resolved, self._http, self._pacers)
             self._watch(provider)
         return self._providers[key]
+
+    def vocabulary(self) -> Vocabulary:
+        """What finds out how models count; the same one always."""
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary(self.calibration, download=self.loaded.config.tokens.download)
+        return self._vocabulary
 
     def models(self) -> list[ModelChoice]:
         """Models the picker offers: configured ones, those of providers with a key, and the demo."""
@@ -228,6 +240,8 @@ class Runtime:
             workdir, tuple(Path(d).expanduser() for d in config.permissions.additional_directories)
         ).roots
         ledger = self._ledger(file)
+        cache = CacheWatch(self.calibration)
+        cache.restore(ledger.rows)
         session = LiveSession(
             file=file,
             workdir=workdir,
@@ -243,6 +257,8 @@ class Runtime:
                 readable=(file.folder, *(source.path for source in self._skill_sources(workdir))),
             ),
             ledger=ledger,
+            calibration=self.calibration,
+            cache=cache,
             system=self._system,
             limits=Limits(
                 max_steps=config.limits.max_steps,
@@ -257,6 +273,7 @@ class Runtime:
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
         )
+        self.vocabulary().learn(provider.info, lambda: session.system(session))
         file.on_trouble = lambda text: self.reporter.emit(
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )
@@ -281,6 +298,7 @@ class Runtime:
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()
+        self.calibration.save()
         await sweep_all()
         if self._usage is not None:
             await asyncio.to_thread(self._usage.close)

@@ -62,6 +62,8 @@ class ProviderEntry(Section):
     """Body keys for every request, sent as they are."""
     local: bool | None = None
     """Costs nothing. None: known from the preset or the address."""
+    notional: bool = False
+    """A plan or a flat rate covers it: priced, but never counted as spent."""
 
 
 class Rates(Section):
@@ -142,6 +144,13 @@ class ToolSettings(Section):
     """Seconds, when the model names none."""
 
 
+class TokenSettings(Section):
+    """Counting."""
+
+    download: bool = False
+    """Fetch the vocabulary of OpenAI's models once, in the background."""
+
+
 class SkillSettings(Section):
     """Where skills are found besides the usual folders, and which to leave out."""
 
@@ -196,6 +205,7 @@ class Config(Section):
     pricing: dict[str, PriceEntry] = Field(default_factory=dict)
     """Glob over `model` or `provider/model` to price; the longest match wins."""
     tools: ToolSettings = ToolSettings()
+    tokens: TokenSettings = TokenSettings()
     skills: SkillSettings = SkillSettings()
     ui: UiSettings = UiSettings()
     logging: LogSettings = LogSettings()

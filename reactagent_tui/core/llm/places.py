@@ -42,6 +42,7 @@ class Place:
     extra: Mapping[str, Any]
     local: bool
     rate_limit: RateLimitEntry | None = None
+    notional: bool = False
 
 
 def place_of_entry(loaded: LoadedConfig, name: str, entry: ModelEntry) -> Place:
@@ -200,6 +201,7 @@ def _entry_place(loaded: LoadedConfig, name: str, entry: ProviderEntry) -> Place
         extra=entry.extra,
         local=entry.local if entry.local is not None else preset.local and (not base or on_this_machine(base)),
         rate_limit=entry.rate_limit,
+        notional=entry.notional,
     )
 
 

@@ -62,6 +62,8 @@ class ModelChoice:
     context_assumed: bool
     problem: str | None = None
     """Why it cannot be used now."""
+    info: ModelInfo | None = None
+    """As resolved; None: it cannot be used."""
 
 
 def resolve_model(loaded: LoadedConfig, name: str | None = None) -> Resolved:
@@ -167,6 +169,7 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
         protocol=(entry.protocol if entry else None) or loaded.config.protocol,
         local=place.local or place.api == DEMO,
         thinks=bool(entry.thinking) if entry and entry.thinking is not None else thinks(model),
+        notional=place.notional,
         rules=rules_for(place.preset, model),
         price_provider=None if place.local else place.preset.price_provider,
         extra={**place.extra, **_thinking(loaded, place, model, entry), **(entry.extra if entry else {})},
@@ -281,7 +284,7 @@ def _choice(loaded: LoadedConfig, name: str) -> ModelChoice:
         info = resolve_model(loaded, name).info
     except ConfigError as error:
         return ModelChoice(name, "", name, ASSUMED_WINDOW, True, str(error))
-    return ModelChoice(name, info.provider, info.name, info.context_size, info.context_assumed)
+    return ModelChoice(name, info.provider, info.name, info.context_size, info.context_assumed, info=info)
 
 
 # Third parties

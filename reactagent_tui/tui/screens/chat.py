@@ -12,12 +12,14 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.timer import Timer
+from textual.widgets import TextArea
 
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.tui.compat import resume_first
 from reactagent_tui.tui.ladder import Ladder, Situation
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.chat_keys import ChatKeys
+from reactagent_tui.tui.screens.next_price import NextPrice
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
 from reactagent_tui.tui.widgets.chat_prompt import ChatPrompt
@@ -83,6 +85,7 @@ class ChatScreen(ChatKeys):
         self._resumed: Literal["never", "now", "before"] = "never"
         self._fitted = Size(0, 0)
         self._drawn = 0.0
+        self.next_price = NextPrice(self)
 
     @property
     def home(self) -> ReactAgentApp:
@@ -225,6 +228,10 @@ class ChatScreen(ChatKeys):
     def _line_toggled(self) -> None:
         self.show_activity()
 
+    @on(TextArea.Changed)
+    def _draft_moved(self) -> None:
+        self.next_price.changed()
+
     @on(Transcript.FollowChanged)
     def _follow_changed(self, message: Transcript.FollowChanged) -> None:
         self.below.update(message.following, message.unseen_lines)
@@ -270,6 +277,7 @@ class ChatScreen(ChatKeys):
     def set_running(self, running: bool) -> None:
         """The state everything else follows: keys, ESC, the prompt's hints."""
         self.running = running
+        self.next_price.changed()
         self.prompt.set_running(running)
         self.update_esc_target()
 

@@ -173,6 +173,7 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
             chat.transcript.add_notice(budget_line(chat.t, event), level="warn")
         case ModeChanged(mode=mode):
             chat.mode = mode
+            chat.next_price.changed()
             chat.prompt.set_mode(mode)
         case ModelChanged():
             _model_changed(chat, event)
@@ -192,6 +193,7 @@ def _question_asked(chat: ChatScreen, question_id: str, question: Question) -> N
 
 def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
     chat.model = event.model
+    chat.next_price.changed()
     chat.header.set_model(event.model if event.provider in ("", event.model) else f"{event.provider}/{event.model}")
     totals = chat.totals if chat.usage is None else chat.usage.totals
     used = chat.context_used if chat.usage is None else chat.usage.context_used

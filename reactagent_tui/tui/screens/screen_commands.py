@@ -85,22 +85,19 @@ def open_models(chat: ChatScreen, _arguments: str = "") -> None:
 
 
 async def _open_models(chat: ChatScreen) -> None:
-    from reactagent_tui.tui.presenter import format_tokens
+    from reactagent_tui.tui.screens.next_price import model_detail, models_with_prices
     from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
-
-    async def models(agent: Any) -> Any:
-        return agent.runtime.models(), agent.session.provider.info
 
     async def models_with_local(agent: Any) -> Any:
         await agent.runtime.find_servers()
-        return await models(agent)
+        return await models_with_prices(agent)
 
-    def items(choices: Any, now: Any) -> list[PickerItem]:
+    def items(choices: Any, tags: Any, now: Any) -> list[PickerItem]:
         return [
             PickerItem(
                 choice.name,
                 choice.name,
-                choice.problem or f"{'~' if choice.context_assumed else ''}{format_tokens(choice.context_size)}",
+                model_detail(choice, tags.get(choice.name), chat.t),
                 group=choice.provider,
                 current=(choice.provider, choice.model) == (now.provider, now.name),
             )
@@ -111,7 +108,7 @@ async def _open_models(chat: ChatScreen) -> None:
         if result is not None:
             chat.run_worker(partial(chat._core_command, f"/model {result.item_id}"), exit_on_error=False)
 
-    at_once = items(*await chat.home.bridge.query(models))
+    at_once = items(*await chat.home.bridge.query(models_with_prices))
     picker = PickerScreen(chat.t, chat.t("model.title"), at_once)
     chat.app.push_screen(picker, done)
     found = items(*await chat.home.bridge.query(models_with_local))
@@ -125,20 +122,18 @@ def open_sessions(chat: ChatScreen, _arguments: str = "") -> None:
 
 
 async def _open_sessions(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.screens.next_price import resume_detail, sessions_with_prices
     from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
 
-    async def sessions(agent: Any) -> Any:
-        return agent.runtime.store.list(agent.session.workdir)
-
-    found = await chat.home.bridge.query(sessions)
+    found, tags = await chat.home.bridge.query(sessions_with_prices)
     items = [
         PickerItem(
             s.header.id,
             s.header.title or s.header.id,
-            datetime.fromtimestamp(s.modified).strftime("%Y-%m-%d %H:%M"),
+            resume_detail(datetime.fromtimestamp(s.modified).strftime("%Y-%m-%d %H:%M"), tag, chat.t),
             current=s.header.id == chat.session_id,
         )
-        for s in found
+        for s, tag in zip(found, tags, strict=True)
     ]
 
     def done(result: PickerResult | None) -> None:
