@@ -76,7 +76,8 @@ def anthropic(text: str = "", calls: Sequence[Call] = (), thinking: str = "", *,
 def gemini(text: str = "", calls: Sequence[Call] = (), thinking: str = "", *, usage: bool = True) -> Answer:
     def chunk(*parts: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         candidate = {"content": {"role": "model", "parts": list(parts)}} | ({"finishReason": finish} if finish else {})
-        counts = {"promptTokenCount": 30, "candidatesTokenCount": 5, "totalTokenCount": 35}
+        said = 5 if finish else 1
+        counts = {"promptTokenCount": 30, "candidatesTokenCount": said, "totalTokenCount": 30 + said}
         return {"candidates": [candidate]} | ({"usageMetadata": counts} if usage else {})
 
     events = [chunk({"text": thinking, "thought": True})] if thinking else []
