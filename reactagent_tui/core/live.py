@@ -15,6 +15,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
+from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
 from reactagent_tui.core.cost.budget import Budget, Scope, as_record
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import (
@@ -32,24 +34,23 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
-from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.messages import ToolCall, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
-from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
-from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard
+from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard, close_open_calls
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile
-from reactagent_tui.core.tools.base import ToolContext
+from reactagent_tui.core.tools.base import ToolContext, no_gate
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,8 @@ class LiveSession:
     tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
     before_turn: Callable[[LiveSession], None] = lambda _session: None
     """Called when a turn begins; the runtime reads instruction files again."""
+    rewinder: Rewinder | None = None
+    """What the agent did to files, and the way back. None: nothing is kept."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
     counter: WindowCounter = field(default_factory=WindowCounter)
     protocols: Protocols = field(default_factory=Protocols)
@@ -89,6 +92,8 @@ class LiveSession:
     _command: UserCommand | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
+    _undone: UserMessage | None = None
+    """What the next request says of files that went back."""
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
 
     def __post_init__(self) -> None:
@@ -244,6 +249,13 @@ class LiveSession:
         self.file.set_title(title)
         self._emit(TitleChanged, title=title)
 
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None:
+        """The past is another one now: show it, and let the model not believe in what was undone."""
+        self.files_seen = FilesSeen()
+        self._undone = None if outcome.chat or forward else files_reminder(outcome)
+        if outcome.chat:
+            self.announce()
+
     def announce(self) -> None:
         """Tell the front end everything about this session: it shows another one now."""
         info = self.provider.info
@@ -280,7 +292,7 @@ class LiveSession:
         self._guard.open = False
         controller, self._controller = self._controller, None
         self._task = None
-        self._close_open_calls()
+        close_open_calls(self.file)
         self.ledger.close_all()
         log.warning("a run did not stop within two seconds and was abandoned")
         totals = self.ledger.totals()
@@ -296,6 +308,8 @@ class LiveSession:
         self.interrupt()
         if not await self.settle():
             self.abandon()
+        if self.rewinder is not None:
+            await self.rewinder.turns.close()
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -306,7 +320,13 @@ class LiveSession:
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
-        guard = self._guard = RunGuard(self.file, self.reporter)
+        if self._undone is not None and prompt is not None:
+            self.file.append_message(self._undone)
+            self._undone = None
+        guard = self._guard = RunGuard(self.file, self.reporter, holds_end=self.rewinder is not None)
+        if self.rewinder is not None:
+            shown = "" if prompt is None else prompt.shown or prompt.text
+            self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
@@ -342,7 +362,14 @@ class LiveSession:
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
-        result = await controller.run(prompt)
+        try:
+            result = await controller.run(prompt)
+        except asyncio.CancelledError:
+            guard.release(lambda ended: ended)
+            raise
+        if self.rewinder is not None:
+            files = await self.rewinder.turns.end_turn(patience(result.reason))
+            guard.release(lambda ended: with_files(ended, files))
         if not guard.open:
             return
         self.last_result = result
@@ -373,6 +400,7 @@ class LiveSession:
             log_dir=self.file.folder / "output",
             plan_mode=self.mode == "plan",
             env=self.tool_env,
+            before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
         )
 
     def _tell_model(self) -> None:
@@ -399,21 +427,6 @@ class LiveSession:
 
     def _queue_changed(self) -> None:
         self._emit(QueueChanged, items=self._queue.items)
-
-    def _close_open_calls(self) -> None:
-        """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
-        answered = {m.call_id for m in self.file.messages if isinstance(m, ToolResult)}
-        for message in reversed(self.file.messages):
-            calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
-            if isinstance(message, UserMessage):
-                break
-            for call in calls:
-                if call.id not in answered:
-                    self.file.append_message(
-                        ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted")
-                    )
-            if calls:
-                break
 
     def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:
         """Tell the user something that is no part of a run."""

@@ -26,6 +26,10 @@ class Paths:
         return self.state / "sessions"
 
     @property
+    def checkpoints(self) -> Path:
+        return self.state / "checkpoints"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 

@@ -6,6 +6,7 @@ import json
 import shlex
 
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
+from reactagent_tui.core.commands.rewinding import rewind_commands
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, TextBlock
 from reactagent_tui.core.errors import ReactAgentError
@@ -34,6 +35,7 @@ def basic_commands() -> CommandRegistry:
             Command("allow", allow_repeats, "[times]", headless=False),
             Command("config", show_config),
             Command("debug", show_debug),
+            *rewind_commands(),
             *spending_commands(),
         ]
     )

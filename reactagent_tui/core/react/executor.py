@@ -209,6 +209,8 @@ class Executor:
                 return
             if not await self._allowed(slot, tool, ctx):
                 return
+            if slot.effect is Effect.WRITES:
+                await ctx.before_write(tool.access(slot.args, ctx))
             slot.started = time.monotonic()
             self._event(slot, ToolStarted, call=slot.call)
             outcome = await tool.run(slot.args, ctx)

@@ -204,7 +204,7 @@ class ChatScreen(ChatKeys):
         if self.app.screen is not self or found.popup or found.search or found.dock == "editing" or self.holds_escape:
             gate.esc_target = "SCREEN"
         elif found.dock == "open":
-            gate.esc_target = "APPROVAL"
+            gate.esc_target = "APPROVAL" if found.running else "SCREEN"  # no run asks: there is none to stop
         elif found.running and not found.call_focused:
             gate.esc_target = "RUN"
         else:

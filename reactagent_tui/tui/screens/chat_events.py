@@ -230,6 +230,8 @@ def end_lines(chat: ChatScreen, event: RunEnded) -> Iterator[tuple[str, Any]]:
         facts.append(t("turn.created", n=len(event.files_created)))
     if event.files_changed:
         facts.append(t("turn.changed", n=len(event.files_changed)))
+    if event.files_deleted:
+        facts.append(t("turn.deleted", n=len(event.files_deleted)))
     facts.append(format_seconds(event.seconds))
     if event.cost.state != "free":
         facts.append(format_money(event.cost))
