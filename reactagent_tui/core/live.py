@@ -273,6 +273,8 @@ class LiveSession:
         self._tell_model()
         self._tell_budget()
         self._queue_changed()
+        if self.rewinder is not None:
+            self.rewinder.tell_pending()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
@@ -368,8 +370,11 @@ class LiveSession:
             guard.release(lambda ended: ended)
             raise
         if self.rewinder is not None:
-            files = await self.rewinder.turns.end_turn(patience(result.reason))
-            guard.release(lambda ended: with_files(ended, files))
+            files = None
+            try:
+                files = await self.rewinder.turns.end_turn(patience(result.reason))
+            finally:
+                guard.release(lambda ended: with_files(ended, files))
         if not guard.open:
             return
         self.last_result = result

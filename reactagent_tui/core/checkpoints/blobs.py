@@ -105,7 +105,8 @@ class BlobStore:
     @contextlib.contextmanager
     def _new(self, digest: str) -> Generator[BinaryIO]:
         place = self.place(digest)
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (self.root, self.folder, place.parent):
+            folder.mkdir(parents=folder == self.root, exist_ok=True, mode=0o700)
         temp = place.parent / f".{secrets.token_hex(6)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from reactagent_tui.core.checkpoints.blobs import BlobStore, look
 from reactagent_tui.core.checkpoints.entries import Change, Entry, change_from_record, entry_from_record
@@ -22,6 +22,14 @@ PROMPT_KEPT = 200
 """Characters of a prompt that are kept, to recognise it."""
 
 StepKind = Literal["turn", "restore", "redo"]
+
+
+class Counts(NamedTuple):
+    """How much a turn changed."""
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class Step:
     added: int = 0
     removed: int = 0
     """Lines."""
+    files: int = 0
+    """A renamed one counts once."""
     target: int = -1
     """The step a restore went back to before."""
     done: bool = True
@@ -92,16 +102,15 @@ class Journal:
         record = None if before is None else before.to_record()
         self._write({"type": "before", "id": step, "path": path, "entry": record})
 
-    def end_turn(self, step: int, changes: Sequence[Change], added: int, removed: int) -> Step:
+    def end_turn(self, step: int, changes: Sequence[Change], counted: Counts) -> Step:
         """What the turn changed. Raises OSError."""
-        ended = self._replace(step, changes=tuple(changes), added=added, removed=removed, done=True)
+        ended = self._replace(step, changes=tuple(changes), **counted._asdict(), done=True)
         self._write(
             {
                 "type": "turn_end",
                 "id": step,
                 "changes": [change.to_record() for change in changes],
-                "added": added,
-                "removed": removed,
+                **counted._asdict(),
             }
         )
         return ended
@@ -143,7 +152,7 @@ class Journal:
     def _end_crashed(self) -> None:
         for number in self.crashed:
             step = next(step for step in self.steps if step.id == number)
-            self.end_turn(number, step.changes, step.added, step.removed)
+            self.end_turn(number, step.changes, Counts(step.files, step.added, step.removed))
         self.crashed.clear()
 
     def _replace(self, step: int, **values: Any) -> Step:
@@ -188,6 +197,7 @@ class _Reader:
                     changes=_changes(record),
                     added=int(record["added"]),
                     removed=int(record["removed"]),
+                    files=int(record["files"]),
                     done=True,
                 )
             case "restore" | "redo" as kind:
@@ -215,7 +225,8 @@ class _Reader:
         """A turn that a crash ended changed what it was about to write, to what is there now."""
         befores = self.befores.get(step.id, {})
         found = [Change(path, before, look(path, self.store)) for path, before in sorted(befores.items())]
-        return replace(step, changes=tuple(c for c in found if c.before != c.after), done=True)
+        changed = tuple(c for c in found if c.before != c.after)
+        return replace(step, changes=changed, files=len(changed), done=True)
 
 
 def _changes(record: dict[str, Any]) -> tuple[Change, ...]:

@@ -66,6 +66,8 @@ def collect_all(
 def collect(root: Path, sessions: Path, clock: Callable[[], float] = time.time) -> int:
     """Remove what no session of the folder `sessions` needs; nothing when it is in use or was done a day ago."""
     now = clock()
+    if not root.is_dir():
+        return 0
     with contextlib.suppress(OSError):
         if 0 <= now - (root / STAMP).stat().st_mtime < PAUSE_SECONDS:
             return 0

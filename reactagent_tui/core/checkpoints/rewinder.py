@@ -89,6 +89,7 @@ class Rewinder:
         self._workdir = workdir
         self._busy = asyncio.Lock()
         self._asking: asyncio.Task[Answer] | None = None
+        self._telling: asyncio.Task[None] | None = None
 
     @property
     def store(self) -> BlobStore:
@@ -128,6 +129,10 @@ class Rewinder:
     async def size(self) -> int:
         """Bytes that are kept for this workspace."""
         return await asyncio.to_thread(self.store.size)
+
+    def tell_pending(self) -> None:
+        """Say in a moment that an earlier restore was interrupted, if one was."""
+        self._telling = asyncio.create_task(self.turns.tell_pending(), name="checkpoint")
 
     async def pending(self) -> bool:
         """A restore was interrupted: it can be finished or undone."""
@@ -265,9 +270,8 @@ def points_of(file: SessionFile, steps: Sequence[Step]) -> list[Point]:
         text = message.shown or message.text
         index = newest.get((at, text[:PROMPT_KEPT]))
         group = _group(steps, index)
-        paths = {c.path for s in group for c in s.changes if not _is_folder(c)}
-        added, removed = sum(s.added for s in group), sum(s.removed for s in group)
-        found.append(Point(len(found) + 1, at, text, index, len(paths), added, removed))
+        counts = [sum(getattr(step, name) for step in group) for name in ("files", "added", "removed")]
+        found.append(Point(len(found) + 1, at, text, index, *counts))
     return found
 
 
@@ -282,10 +286,6 @@ def _group(steps: Sequence[Step], index: int | None) -> list[Step]:
         if step.kind == "turn":
             group.append(step)
     return group
-
-
-def _is_folder(change: Change) -> bool:
-    return all(one is None or one.kind == "dir" for one in (change.before, change.after))
 
 
 def _point(points: Sequence[Point], number: int) -> Point:

@@ -20,9 +20,10 @@ from reactagent_tui.core.checkpoints.blobs import BlobStore, look
 from reactagent_tui.core.checkpoints.diffs import FileChange, file_changes
 from reactagent_tui.core.checkpoints.entries import Change, Entry
 from reactagent_tui.core.checkpoints.index import load_index, save_index
-from reactagent_tui.core.checkpoints.journal import Journal, Step
+from reactagent_tui.core.checkpoints.journal import Counts, Journal, Step
 from reactagent_tui.core.checkpoints.retention import Lease, collect, collect_all
 from reactagent_tui.core.checkpoints.scan import Bounds, Note, Scanner, changes
+from reactagent_tui.core.errors import ReactAgentError
 from reactagent_tui.core.safety.access import Access
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ STOP_SECONDS = 1.0
 """How long it then waits for the note to stop."""
 
 CLOSE_SECONDS = 0.7
+FAULTS = (OSError, ValueError, ReactAgentError)
+"""What a disk, a name or kept content may do to us: work goes on without a checkpoint, and says so."""
 
 Tell = Callable[..., None]
 """Called with a locale key, `level` and parameters."""
@@ -94,6 +97,7 @@ class TurnCheckpoints:
         self._turn: _Turn | None = None
         self._ending: asyncio.Task[list[FileChange]] | None = None
         self._collecting: asyncio.Task[int] | None = None
+        self._noting: set[asyncio.Task[None]] = set()
         self._gate = asyncio.Lock()
         self._opening = threading.Lock()
         self._scanning = threading.Lock()
@@ -108,7 +112,12 @@ class TurnCheckpoints:
             self._ending = asyncio.create_task(self._finish(self._turn, self._ending), name="checkpoint")
         turn = self._turn = _Turn(at, prompt)
         if may_write:
-            turn.noting = asyncio.create_task(self._note(turn, self._ending), name="checkpoint")
+            turn.noting = self._start_note(turn)
+
+    async def tell_pending(self) -> None:
+        """Say that an earlier restore was interrupted, if one was."""
+        if await asyncio.to_thread(self.where.journal.exists) and (await self.journal()).pending is not None:
+            self._tell("rewind.pending", level="warn")
 
     @property
     def in_turn(self) -> bool:
@@ -122,7 +131,7 @@ class TurnCheckpoints:
             return
         async with self._gate:
             if turn.noting is None:
-                turn.noting = asyncio.create_task(self._note(turn, self._ending), name="checkpoint")
+                turn.noting = self._start_note(turn)
             opaque = access.command is not None or not access.writes
             await self._wait_for(turn, whole=opaque)
             turn.wrote = True
@@ -130,8 +139,8 @@ class TurnCheckpoints:
             if access.writes and turn.step is not None:
                 try:
                     await asyncio.to_thread(self._keep, turn, turn.step, access.writes)
-                except OSError as error:
-                    self._tell_once("checkpoint.failed", reason=error.strerror or str(error))
+                except FAULTS as error:
+                    self._failed(error)
 
     async def end_turn(self, seconds: float) -> list[FileChange] | None:
         """What the turn changed; None when that is not known within `seconds` (it is found out all the same)."""
@@ -170,10 +179,16 @@ class TurnCheckpoints:
         if self._ending is not None:
             await asyncio.wait({self._ending}, timeout=CLOSE_SECONDS)
         self._closing.set()
-        running = {task for task in (self._ending, self._collecting) if task is not None}
+        running = {*self._noting, *(task for task in (self._ending, self._collecting) if task is not None)}
         if running:
             await asyncio.wait(running, timeout=CLOSE_SECONDS)
         await asyncio.to_thread(self._close)
+
+    def _start_note(self, turn: _Turn) -> asyncio.Task[None]:
+        noting = asyncio.create_task(self._note(turn, self._ending), name="checkpoint")
+        self._noting.add(noting)
+        noting.add_done_callback(self._noting.discard)
+        return noting
 
     # -- in the loop ------------------------------------------------------------------------
 
@@ -184,15 +199,15 @@ class TurnCheckpoints:
             await asyncio.to_thread(self._open, turn)
             turn.opened.set()
             note = await asyncio.to_thread(self._look_around, turn)
-        except OSError as error:
-            log.warning("no checkpoint: %s", error)
-            self._tell_once("checkpoint.failed", reason=error.strerror or str(error))
+        except FAULTS as error:
+            self._failed(error)
             return
         turn.before = note
         if self._collecting is None:
             work = asyncio.to_thread(collect_all, self.where.stores, self.where.sessions, stopped=self._closing.is_set)
             self._collecting = asyncio.create_task(work, name="checkpoint retention")
-        if not turn.stop.is_set() and (not note.whole or note.left):
+        stopped = turn.stop.is_set() or self._closing.is_set()
+        if not stopped and (not note.whole or note.left):
             self._tell_once("checkpoint.bounded", files=len(note.entries) - note.left)
 
     async def _wait_for(self, turn: _Turn, *, whole: bool) -> None:
@@ -201,13 +216,7 @@ class TurnCheckpoints:
         assert noting is not None
         if noting.done() or (turn.opened.is_set() and not whole):
             return
-        opened = asyncio.create_task(turn.opened.wait())
-        try:
-            waiting: set[asyncio.Task[Any]] = {noting} if whole else {noting, opened}
-            done, _ = await asyncio.wait(waiting, timeout=self._gate_seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            opened.cancel()
-        if done:
+        if await self._wait_open(noting, turn, whole=whole, seconds=self._gate_seconds):
             return
         turn.stop.set()
         await asyncio.wait({noting}, timeout=STOP_SECONDS)
@@ -215,16 +224,31 @@ class TurnCheckpoints:
         if not noting.done():
             noting.cancel()  # what it still finds may be newer than the call: it does not count
 
+    @staticmethod
+    async def _wait_open(noting: asyncio.Task[None], turn: _Turn, *, whole: bool, seconds: float | None = None) -> bool:
+        """Until the note is taken, or until files can be kept; False when that took too long."""
+        opened = asyncio.create_task(turn.opened.wait())
+        waiting: set[asyncio.Task[Any]] = {noting} if whole else {noting, opened}
+        try:
+            done, _ = await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            opened.cancel()
+        return bool(done)
+
     async def _finish(self, turn: _Turn, previous: asyncio.Task[list[FileChange]] | None) -> list[FileChange]:
-        waiting = {task for task in (turn.noting, previous) if task is not None}
-        if waiting:
-            await asyncio.wait(waiting)
+        if previous is not None:
+            await asyncio.wait({previous})
+        if turn.noting is not None:
+            await self._wait_open(turn.noting, turn, whole=turn.opaque)
         try:
             return await asyncio.to_thread(self._end, turn)
-        except OSError as error:
-            log.warning("the checkpoint of a turn is incomplete: %s", error)
-            self._tell_once("checkpoint.failed", reason=error.strerror or str(error))
+        except FAULTS as error:
+            self._failed(error)
             return []
+
+    def _failed(self, error: Exception) -> None:
+        log.warning("a checkpoint is incomplete: %s", error)
+        self._tell_once("checkpoint.failed", reason=getattr(error, "strerror", None) or str(error))
 
     def _tell_once(self, key: str, **params: Any) -> None:
         if key not in self._told:
@@ -254,7 +278,7 @@ class TurnCheckpoints:
     def _look_around(self, turn: _Turn) -> Note:
         with self._scanning:
             known = len(self._scanner.known)
-            note = self._scanner.note(turn.stop.is_set, new_rules=True)
+            note = self._scanner.note(lambda: turn.stop.is_set() or self._closing.is_set(), new_rules=True)
             if known + _INDEXED < len(self._scanner.known):
                 save_index(self.store, self._scanner.known)
         return note
@@ -289,8 +313,8 @@ class TurnCheckpoints:
                 found[path] = Change(path, before, now)
         listed = [found[path] for path in sorted(found)]
         files = file_changes(listed, self.store, self.where.workdir, with_blocks=False)
-        added, removed = sum(one.added for one in files), sum(one.removed for one in files)
-        self.open_journal().end_turn(turn.step.id, listed, added, removed)
+        counted = Counts(len(files), sum(one.added for one in files), sum(one.removed for one in files))
+        self.open_journal().end_turn(turn.step.id, listed, counted)
         return files
 
     def _close(self) -> None:

@@ -299,6 +299,15 @@ class ChatScreen(ChatKeys):
 
     # -- the beat ---------------------------------------------------------------------------
 
+    def question_changed(self) -> None:
+        """A question came or went: it listens to the beat, also when nothing runs."""
+        if self.dock.is_open:
+            self._start_beat()
+        elif not self.running:
+            self._stop_beat()
+        self.show_activity()
+        self.update_esc_target()
+
     def _start_beat(self) -> None:
         if self._beat is None:
             self._beat = self.set_interval(FRAME, self._on_beat)
@@ -330,6 +339,7 @@ class ChatScreen(ChatKeys):
             self.transcript.tick(now)
             self.tools.tick(now)
             self.usage_panel.tick(now)
+        if self.running or self.dock.is_open:
             self.dock.tick(now)
 
     def answer(self, question_id: str, answer: Answer) -> None:

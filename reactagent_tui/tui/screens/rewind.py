@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual import on
+from textual import events, on
 
 from reactagent_tui.core.checkpoints.rewinder import SCOPES, Point, Preview, Scope
 from reactagent_tui.core.commands.rewinding import change_blocks, point_changes, size_text, summary
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Load = Callable[[int], Awaitable[Preview]]
 _PROMPT_LINES = 6
+ROOMY = 100
+"""Columns from which the list has room for whole sentences."""
 
 
 class RewindScreen(PickerScreen):
@@ -32,12 +34,24 @@ class RewindScreen(PickerScreen):
         self._points = {str(point.number): point for point in points}
         self._previews: dict[str, Preview] = {}
         self._load = load
-        items = [
-            PickerItem(str(point.number), f"{point.number}  {point.text}", point_changes(point, t))
-            for point in reversed(points)
-        ]
+        items = self._items(t, narrow=False)
         heading = f"{t('rewind.heading')}  ({t('rewind.kept_size', size=size_text(size))})"
         super().__init__(t, heading, items, preview=self._blocks, keys=[self._scope_key(t)], empty=t("rewind.empty"))
+
+    def _items(self, t: Translate, *, narrow: bool) -> list[PickerItem]:
+        """The newest first; without the number of files where there is little room."""
+        return [
+            PickerItem(
+                number,
+                f"{number}  {point.text}",
+                f"+{point.added} −{point.removed}" if narrow and point.files else point_changes(point, t),
+            )
+            for number, point in reversed(self._points.items())
+        ]
+
+    @on(events.Resize)
+    def _fit_items(self, event: events.Resize) -> None:
+        self.set_items(self._items(self._t, narrow=event.size.width < ROOMY))
 
     def _scope_key(self, t: Translate) -> PickerKey:
         return PickerKey("tab", "scope", t("rewind.key_scope", scope=t(f"rewind.scope_{self._scope}")), stays=True)
