@@ -10,11 +10,11 @@ from reactagent_tui.core.checkpoints.rewinder import Outcome
 from reactagent_tui.core.events import EndReason, RunEnded
 from reactagent_tui.core.messages import UserMessage
 
-PATIENCE, PATIENCE_AFTER_STOP = 0.5, 0.05
+PATIENCE, PATIENCE_AFTER_STOP = 0.5, 0.03
 """Seconds that the end of a turn waits for what it did to files; after a stop the prompt must be back at once."""
 REMINDER = (
-    "(The user took back changes of files that were made in this conversation: {n} file{s} on disk are as they were "
-    "before. Read a file again before you rely on what is in it.)"
+    "(The user took back file changes made in this conversation. Files that are as they were before: {n}. "
+    "Read a file again before you rely on what is in it.)"
 )
 
 
@@ -25,8 +25,7 @@ def patience(reason: EndReason) -> float:
 
 def files_reminder(outcome: Outcome) -> UserMessage:
     """What the model is told when files went back and the conversation did not."""
-    n = outcome.restored
-    return UserMessage(REMINDER.format(n=n, s="" if n == 1 else "s"), origin="reminder", shown="/rewind files")
+    return UserMessage(REMINDER.format(n=outcome.restored), origin="reminder", shown="/rewind files")
 
 
 def with_files(ended: RunEnded, files: Sequence[FileChange] | None) -> RunEnded:
