@@ -239,7 +239,7 @@ class TurnCheckpoints:
         if previous is not None:
             await asyncio.wait({previous})
         if turn.noting is not None:
-            await self._wait_open(turn.noting, turn, whole=turn.opaque)
+            await self._wait_open(turn.noting, turn, whole=False)  # a call that needed all of it has waited
         try:
             return await asyncio.to_thread(self._end, turn)
         except FAULTS as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -296,12 +297,13 @@ async def test_a_turn_that_a_crash_ended_can_be_taken_back(bench: Bench) -> None
     assert os.listdir(bench.work) == []
 
 
-async def test_damaged_content_is_not_restored(bench: Bench) -> None:
+@pytest.mark.parametrize("damage", [b"garbage", zlib.compress(b"other words")])
+async def test_damaged_content_is_not_restored(bench: Bench, damage: bytes) -> None:
     path = bench.work / "a.txt"
     path.write_text("before")
     await bench.turn("go", lambda: path.write_text("agent"))
     for digest, _ in list(bench.turns.store.all()):
-        bench.turns.store.place(digest).write_bytes(b"garbage")
+        bench.turns.store.place(digest).write_bytes(damage)
     outcome = await bench.rewinder.rewind(1, "files")
     assert [one for one, _ in outcome.stuck] == [str(path)]
     assert path.read_text() == "agent"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reactagent_tui.core.checkpoints import scan
-from reactagent_tui.core.checkpoints.blobs import look
+from reactagent_tui.core.checkpoints.blobs import BlobStore, look
 from reactagent_tui.core.checkpoints.scan import Bounds, Note, Scanner
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.safety.access import Access
@@ -101,6 +101,26 @@ async def test_the_bound_on_files_covers_whole_folders_and_says_so(tmp_path: Pat
     assert wide.read_text() == "new\n"
     assert (bench.work / "wide/fresh.txt").exists(), "it may have been there before"
     assert bench.notices == ["checkpoint.bounded"], "said once"
+
+
+async def test_a_folder_that_comes_within_the_bound_holds_nothing_new(tmp_path: Path) -> None:
+    bench = bounded(tmp_path, files=20)
+    (bench.work / "wide").mkdir()
+    for number in range(30):
+        (bench.work / "wide" / f"{number}.txt").write_text(f"{number}")
+    await bench.turn("fewer", lambda: [(bench.work / "wide" / f"{n}.txt").unlink() for n in range(15)])
+    await bench.rewinder.rewind(1, "files")
+    assert len(list((bench.work / "wide").iterdir())) == 15, "files of the user's were taken for the agent's"
+
+
+def test_what_was_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "work" / "a.txt"
+    path.write_text("x")
+    written = path.stat().st_ctime_ns
+    for later, trusted in ((1_000_000, False), (3_000_000_000, True)):
+        scanner = Scanner((tmp_path / "work",), BlobStore(tmp_path / "store"), clock=lambda at=written + later: at)
+        scanner.note(lambda: False, new_rules=True)
+        assert (str(path) in scanner.known) is trusted
 
 
 async def test_growing_over_the_bound_deletes_nothing(tmp_path: Path) -> None:
