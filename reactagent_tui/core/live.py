@@ -406,6 +406,7 @@ class LiveSession:
             plan_mode=self.mode == "plan",
             env=self.tool_env,
             before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
+            after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
         )
 
     def _tell_model(self) -> None:

@@ -65,6 +65,8 @@ class _Turn:
     step: Step | None = None
     before: Note | None = None
     touched: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
+    left: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
+    """What the file tools left; what stands there later is somebody else's."""
     wrote: bool = False
     opaque: bool = False
     """A call wrote that does not say which files: the tree must be noted again."""
@@ -135,12 +137,29 @@ class TurnCheckpoints:
             opaque = access.command is not None or not access.writes
             await self._wait_for(turn, whole=opaque)
             turn.wrote = True
-            turn.opaque = turn.opaque or opaque
+            if opaque:
+                turn.opaque = True
+                turn.left.clear()  # it may change anything
             if access.writes and turn.step is not None:
                 try:
                     await asyncio.to_thread(self._keep, turn, turn.step, access.writes)
                 except FAULTS as error:
                     self._failed(error)
+
+    async def after_write(self, access: Access) -> None:
+        """A call that passed the gate is done: note what it left."""
+        turn = self._turn
+        if turn is None or access.command is not None:
+            return
+
+        def note(path: Path) -> None:
+            turn.left[os.fspath(path)] = look(os.fspath(path), self.store)
+
+        for path in access.writes:
+            try:
+                await asyncio.to_thread(note, path)
+            except FAULTS as error:
+                self._failed(error)
 
     async def end_turn(self, seconds: float) -> list[FileChange] | None:
         """What the turn changed; None when that is not known within `seconds` (it is found out all the same)."""
@@ -308,7 +327,7 @@ class TurnCheckpoints:
             found = {change.path: change for change in changes(turn.before, after, self.store)}
         for path, before in turn.touched.items():
             found.pop(path, None)
-            now = look(path, self.store)
+            now = turn.left[path] if path in turn.left else look(path, self.store)
             if now != before:
                 found[path] = Change(path, before, now)
         listed = [found[path] for path in sorted(found)]

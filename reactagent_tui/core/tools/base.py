@@ -52,6 +52,8 @@ class ToolContext:
     """Extra environment for commands (`SKILL_DIR`)."""
     before_write: Callable[[Access], Awaitable[None]] = no_gate
     """Awaited before a call that writes: what it may change is kept first."""
+    after_write: Callable[[Access], Awaitable[None]] = no_gate
+    """Awaited after it: what it left is noted, so that a later change by the user is known as theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,41 @@ async def test_a_turn_without_writing_calls_is_not_looked_at(bench: Bench) -> No
     assert [one.shown for one in files] == ["a.txt"]
 
 
+async def test_own_edit_while_the_turn_goes_on(bench: Bench) -> None:
+    path = bench.work / "a.txt"
+    path.write_text("before")
+    edit = Access("edit_file", writes=(path,))
+    bench.turns.begin_turn(0, "go")
+    bench.file.append_message(UserMessage("go"))
+    await bench.turns.before_write(edit)
+    path.write_text("agent")
+    await bench.turns.after_write(edit)
+    path.write_text("agent and me")
+    await bench.turns.end_turn(60)
+    assert (await bench.rewinder.rewind(1, "files")).ending == "cancelled"
+    assert path.read_text() == "agent and me"
+    [change] = await bench.rewinder.changes(None)
+    assert change.block is not None
+    assert "+agent" in change.block.lines
+
+
+async def test_a_command_after_an_edit_may_change_it_too(bench: Bench) -> None:
+    path = bench.work / "a.txt"
+    edit = Access("edit_file", writes=(path,))
+    bench.turns.begin_turn(0, "go")
+    bench.file.append_message(UserMessage("go"))
+    await bench.turns.before_write(edit)
+    path.write_text("agent")
+    await bench.turns.after_write(edit)
+    await bench.turns.before_write(SHELL)
+    path.write_text("formatted")
+    await bench.turns.after_write(SHELL)
+    await bench.turns.end_turn(60)
+    assert (await bench.rewinder.rewind(1, "files")).ending == "done"
+    assert bench.questions == []
+    assert not path.exists()
+
+
 async def test_the_gate_waits_for_the_note(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     (bench.work / "a.txt").write_text("before")
     go, real = threading.Event(), Scanner.note
