@@ -324,6 +324,7 @@ class RunEnded(EventBase):
     stop: StopReport | None = None
     files_created: tuple[str, ...] = ()
     files_changed: tuple[str, ...] = ()
+    files_deleted: tuple[str, ...] = ()
 
 
 AgentEvent: TypeAlias = (

@@ -9,133 +9,47 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from pathlib import Path
-from typing import Any, Literal
 
-from reactagent_tui.core.cost.budget import Budget, Scope, as_record
-from reactagent_tui.core.cost.cache_tag import CacheWatch
-from reactagent_tui.core.cost.ledger import Ledger
-from reactagent_tui.core.cost.price_tag import PriceTag
+from reactagent_tui.core.checkpoints.rewinder import Outcome
+from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
 from reactagent_tui.core.events import (
-    AgentEvent,
-    BudgetChanged,
-    ModeChanged,
-    ModelChanged,
-    Notice,
-    QueueChanged,
-    QueuedMessage,
     RunEnded,
     RunStarted,
     SessionChanged,
-    TitleChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider
-from reactagent_tui.core.llm.calibration import Calibration
-from reactagent_tui.core.message_queue import MessageQueue, QueueKind
+from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import ToolCall, UserMessage
-from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
-from reactagent_tui.core.react.counting import Counters, WindowCounter
-from reactagent_tui.core.react.debug import DebugSteps
-from reactagent_tui.core.react.gates import Limits
-from reactagent_tui.core.react.next_call import NextCall
-from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
-from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.react.user_command import UserCommand
-from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
+from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard, close_open_calls
 from reactagent_tui.core.safety.files_seen import FilesSeen
-from reactagent_tui.core.safety.permissions import Mode, Permissions
-from reactagent_tui.core.safety.workspace import Workspace
-from reactagent_tui.core.sessions.store import SessionFile
-from reactagent_tui.core.tools.base import ToolContext
-from reactagent_tui.core.tools.toolkit import Toolkit
+from reactagent_tui.core.session_state import SessionState
+from reactagent_tui.core.tools.base import ToolContext, no_gate
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
-ROOM_FOR_WORK = 4_000
-"""Tokens a window must hold besides instructions and tools for a turn to make sense."""
 
 
 @dataclass
-class LiveSession:
+class LiveSession(SessionState):
     """One open session. Made by `Runtime.open_session`."""
 
-    file: SessionFile
-    workdir: Path
-    reporter: Reporter
-    provider: ChatProvider
-    toolkit: Toolkit
-    permissions: Permissions
-    ledger: Ledger
-    system: Callable[[LiveSession], str]
-    limits: Limits = field(default_factory=Limits)
-    budget: Budget | None = None
-    fallback_models: Sequence[str] = ()
-    make_provider: Callable[[str], ChatProvider] | None = None
-    """A provider by name, for the fallback chain. Raises ConfigError."""
-    two_phase: TwoPhaseThinking = field(default_factory=TwoPhaseThinking)
-    loop_window: int = 3
-    polling: frozenset[str] = frozenset()
-    debug: DebugSteps | None = None
-    tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
-    before_turn: Callable[[LiveSession], None] = lambda _session: None
-    """Called when a turn begins; the runtime reads instruction files again."""
-    files_seen: FilesSeen = field(default_factory=FilesSeen)
-    calibration: Calibration = field(default_factory=Calibration)
-    """Shared by the sessions of a process."""
-    cache: CacheWatch = field(default_factory=CacheWatch)
-    protocols: Protocols = field(default_factory=Protocols)
-    """What was learned of each model's way to act; kept from run to run."""
-    last_result: RunResult | None = None
-    _next_call: NextCall = field(default_factory=NextCall)
     _controller: ReActController | None = None
     _command: UserCommand | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
+    _undone: UserMessage | None = None
+    """What the next request says of files that went back."""
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
-
-    def __post_init__(self) -> None:
-        self._queue = MessageQueue(self._queue_changed)
-        self._counters = Counters(self.calibration, lambda: self.ledger.rows)
-
-    # -- state ------------------------------------------------------------------------------
-
-    @property
-    def id(self) -> str:
-        return self.file.id
 
     @property
     def is_running(self) -> bool:
         return self._task is not None and not self._task.done()
-
-    @property
-    def mode(self) -> Mode:
-        return self.permissions.mode
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.permissions.workspace_roots)
-
-    @property
-    def queue(self) -> tuple[QueuedMessage, ...]:
-        return self._queue.items
-
-    @property
-    def counter(self) -> WindowCounter:
-        """Estimates for the present model."""
-        return self._counters.of(self.provider.info)
-
-    def totals(self) -> CostTotals:
-        return self.ledger.totals()
-
-    def price_tag(self, draft: str = "") -> PriceTag:
-        """What the next call would cost if this were sent now."""
-        return self._next_call.tag(self, draft)
 
     # -- the user speaks --------------------------------------------------------------------
 
@@ -212,62 +126,17 @@ class LiveSession:
         """Go on with the next model of the chain instead of waiting for this one; False: nothing waits."""
         return self._controller is not None and self._controller.take_fallback()
 
-    def set_budget(self, scope: Scope, limit: Decimal | None) -> None:
-        """What may be spent before the program asks; kept with the session. None: no such limit."""
-        if self.budget is not None:
-            self.budget.set(scope, limit)
-            self.budget_changed()
-
-    def budget_changed(self) -> None:
-        """Keep the limits and show the one that is used up most."""
-        assert self.budget is not None
-        self.file.append("event", {"name": "budget", "limits": as_record(self.budget.limits)})
-        self._tell_budget()
-
     def allow_repeats(self, times: int) -> None:
         """Let the same step pass `times` times more."""
         if self._controller is not None:
             self._controller.gate.allow(times)
 
-    def take_back(self, message_id: str | None = None) -> UserMessage | None:
-        """Remove a queued message (the newest when no id is given) and hand it back, whole."""
-        return self._queue.take_back(message_id)
-
-    def hold(self, message: UserMessage, kind: QueueKind) -> None:
-        """Put a message into the queue and leave it there until the user sends on."""
-        self._queue.add(message, kind)
-
-    def queued_messages(self) -> tuple[tuple[UserMessage, QueueKind], ...]:
-        """What waits, whole; for the watchdog, whose session is another one."""
-        return self._queue.whole()
-
-    # -- settings ---------------------------------------------------------------------------
-
-    def set_mode(self, mode: Mode) -> None:
-        """Change what may run without a question; holds from the next call on."""
-        self.permissions.mode = mode
-        self.file.append("event", {"name": "mode", "mode": mode})
-        self._emit(ModeChanged, mode=mode)
-
-    def set_provider(self, provider: ChatProvider) -> None:
-        """Another model from the next step on. What was spent keeps its price."""
-        self.provider = provider
-        info = provider.info
-        self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
-        self._tell_model()
-
-    def window_told(self) -> None:
-        """The model's server said how large its window is: the screen shows it; one that is too small is told."""
-        self._tell_model()
-        info = self.provider.info
-        needed = self.counter.fixed(self.system(self), self.toolkit.specs())
-        if not info.context_assumed and info.context_size < needed + ROOM_FOR_WORK:
-            self.notice("local.window_small", level="warn", window=info.context_size, needed=needed)
-
-    def set_title(self, title: str) -> None:
-        title = " ".join(title.split())[:200]
-        self.file.set_title(title)
-        self._emit(TitleChanged, title=title)
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None:
+        """The past is another one now: show it, and let the model not believe in what was undone."""
+        self.files_seen = FilesSeen()
+        self._undone = None if outcome.chat or forward else files_reminder(outcome)
+        if outcome.chat:
+            self.announce()
 
     def announce(self) -> None:
         """Tell the front end everything about this session: it shows another one now."""
@@ -286,6 +155,8 @@ class LiveSession:
         self._tell_model()
         self._tell_budget()
         self._queue_changed()
+        if self.rewinder is not None:
+            self.rewinder.tell_pending()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
@@ -321,6 +192,8 @@ class LiveSession:
         self.interrupt()
         if not await self.settle():
             self.abandon()
+        if self.rewinder is not None:
+            await self.rewinder.turns.close()
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -331,7 +204,13 @@ class LiveSession:
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
-        guard = self._guard = RunGuard(self.file, self.reporter)
+        if self._undone is not None and prompt is not None:
+            self.file.append_message(self._undone)
+            self._undone = None
+        guard = self._guard = RunGuard(self.file, self.reporter, holds_end=self.rewinder is not None)
+        if self.rewinder is not None:
+            shown = "" if prompt is None else prompt.shown or prompt.text
+            self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
         current = CurrentProvider(lambda: self.provider)
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
@@ -369,7 +248,17 @@ class LiveSession:
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
-        result = await controller.run(prompt)
+        try:
+            result = await controller.run(prompt)
+        except asyncio.CancelledError:
+            guard.release(lambda ended: ended)
+            raise
+        if self.rewinder is not None:
+            files = None
+            try:
+                files = await self.rewinder.turns.end_turn(patience(result.reason))
+            finally:
+                guard.release(lambda ended: with_files(ended, files))
         if not guard.open:
             return
         self.last_result = result
@@ -401,6 +290,8 @@ class LiveSession:
             log_dir=self.file.folder / "output",
             plan_mode=self.mode == "plan",
             env=self.tool_env,
+            before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
+            after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
@@ -410,23 +301,6 @@ class LiveSession:
         current.renew()
         setup.counter = self.counter
         return self._queue.take_steered()
-
-    def _tell_model(self) -> None:
-        info = self.provider.info
-        self._emit(
-            ModelChanged,
-            provider=info.provider,
-            model=info.name,
-            context_size=info.context_size,
-            context_assumed=info.context_assumed,
-        )
-
-    def _tell_budget(self) -> None:
-        tightest = None if self.budget is None else self.budget.tightest()
-        if tightest is None:
-            self._emit(BudgetChanged)
-        else:
-            self._emit(BudgetChanged, scope=tightest.scope, limit=tightest.limit, spent=tightest.spent)
 
     def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
         if not self.fallback_models or self.make_provider is None:
@@ -438,13 +312,3 @@ class LiveSession:
             setup.counter = self.counter
 
         return FallbackChain(self.fallback_models, self.make_provider, use)
-
-    def _queue_changed(self) -> None:
-        self._emit(QueueChanged, items=self._queue.items)
-
-    def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:
-        """Tell the user something that is no part of a run."""
-        self._emit(Notice, key=key, params=params, level=level)
-
-    def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
-        self.reporter.emit(kind(session_id=self.id, **values))

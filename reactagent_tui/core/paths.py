@@ -31,6 +31,10 @@ class Paths:
         return self.state / "usage.db"
 
     @property
+    def checkpoints(self) -> Path:
+        return self.state / "checkpoints"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 

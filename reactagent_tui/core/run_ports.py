@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reactagent_tui.core.events import RunEnded
 from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.reporter import Answer, Question, Reporter
@@ -24,6 +25,9 @@ class RunGuard:
     file: SessionFile
     reporter: Reporter
     open: bool = True
+    holds_end: bool = False
+    """Keep the run's own RunEnded back until `release`: what it did to files is not known yet."""
+    _held: RunEnded | None = None
 
     @property
     def messages(self) -> list[Message]:
@@ -46,13 +50,35 @@ class RunGuard:
             self.file.sync()
 
     def emit(self, event: AgentEvent) -> None:
-        if self.open:
+        if self.open and self.holds_end and isinstance(event, RunEnded) and event.parent_run_id is None:
+            self._held = event
+        elif self.open:
             self.reporter.emit(event)
+
+    def release(self, changed: Callable[[RunEnded], RunEnded]) -> None:
+        """Send the end that was kept back."""
+        held, self._held, self.holds_end = self._held, None, False
+        if held is not None:
+            self.emit(changed(held))
 
     async def ask(self, question: Question) -> Answer:
         if not self.open:
             return Answer("deny")
         return await self.reporter.ask(question)
+
+
+def close_open_calls(file: SessionFile) -> None:
+    """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
+    answered = {m.call_id for m in file.messages if isinstance(m, ToolResult)}
+    for message in reversed(file.messages):
+        calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
+        if isinstance(message, UserMessage):
+            break
+        for call in calls:
+            if call.id not in answered:
+                file.append_message(ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted"))
+        if calls:
+            break
 
 
 class FallbackChain:
@@ -102,17 +128,3 @@ class CurrentProvider:
     @property
     def last_exchange(self) -> WireRecord | None:
         return self._now.last_exchange
-
-
-def close_open_calls(file: SessionFile) -> None:
-    """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
-    answered = {m.call_id for m in file.messages if isinstance(m, ToolResult)}
-    for message in reversed(file.messages):
-        calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
-        if isinstance(message, UserMessage):
-            break
-        for call in calls:
-            if call.id not in answered:
-                file.append_message(ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted"))
-        if calls:
-            break

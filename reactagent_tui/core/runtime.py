@@ -15,6 +15,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+from reactagent_tui.core.checkpoints.opening import rewinder_of
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
 from reactagent_tui.core.cost.booking import Booking
 from reactagent_tui.core.cost.budget import Budget, Scope, from_record
@@ -277,6 +278,7 @@ class Runtime:
         file.on_trouble = lambda text: self.reporter.emit(
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )
+        session.rewinder = rewinder_of(session, roots, self.paths)
         self.sessions[session.id] = session
         return session
 

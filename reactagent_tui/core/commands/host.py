@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
+from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.commands.registry import Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
@@ -35,6 +36,12 @@ class SessionLike(Protocol):
     def allow_repeats(self, times: int) -> None: ...
     def set_budget(self, scope: Scope, limit: Decimal | None) -> None: ...
     def take_fallback(self) -> bool: ...
+
+    rewinder: Rewinder | None
+
+    @property
+    def is_running(self) -> bool: ...
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None: ...
 
 
 class RuntimeLike(Protocol):
@@ -129,6 +136,17 @@ class SessionHost:
 
     def take_fallback(self) -> bool:
         return self.session.take_fallback()
+
+    @property
+    def rewinder(self) -> Rewinder | None:
+        return self.session.rewinder
+
+    @property
+    def is_running(self) -> bool:
+        return self.session.is_running
+
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None:
+        self.session.rewound(outcome, forward=forward)
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()

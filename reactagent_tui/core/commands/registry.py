@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.display import DisplayBlock
@@ -55,6 +56,11 @@ class Host(Protocol):
     def set_budget(self, scope: Scope, limit: Decimal | None) -> None: ...
     def take_fallback(self) -> bool: ...
     def config_lines(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def rewinder(self) -> Rewinder | None: ...
+    @property
+    def is_running(self) -> bool: ...
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
 
@@ -66,6 +72,8 @@ class CommandResult:
     blocks: tuple[DisplayBlock, ...] = ()
     submit: UserMessage | None = None
     level: Literal["info", "error"] = "info"
+    draft: str = ""
+    """A text that goes back to the prompt."""
 
 
 Run: TypeAlias = Callable[[Host, str], CommandResult | Awaitable[CommandResult]]

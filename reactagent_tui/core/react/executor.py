@@ -209,10 +209,15 @@ class Executor:
                 return
             if not await self._allowed(slot, tool, ctx):
                 return
+            writes = tool.access(slot.args, ctx) if slot.effect is Effect.WRITES else None
+            if writes is not None:
+                await ctx.before_write(writes)
             slot.started = time.monotonic()
             self._event(slot, ToolStarted, call=slot.call)
             outcome = await tool.run(slot.args, ctx)
             self._finish(slot, outcome, "failed" if outcome.is_error else "done")
+            if writes is not None:
+                await ctx.after_write(writes)
         except asyncio.CancelledError:
             if slot.result is None and slot.started is not None:
                 self._finish(slot, self._partial(slot), "interrupted")

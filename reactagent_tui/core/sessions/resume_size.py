@@ -45,7 +45,7 @@ def _fold(records: Iterable[Record], size: int | None) -> int | None:
                     replies = 0
                 elif size is not None:
                     size += tokens
-            case "compaction":
+            case "compaction" | "rewind":
                 size = None
             case "header" | "partial" | "event" | "fork" | "title":
                 pass

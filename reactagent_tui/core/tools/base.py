@@ -19,6 +19,10 @@ from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.safety.workspace import Workspace
 
 
+async def no_gate(_access: Access) -> None:
+    """Nothing to wait for."""
+
+
 class Effect(StrEnum):
     """What a call does to the world; decides what may run beside it."""
 
@@ -46,6 +50,10 @@ class ToolContext:
     plan_mode: bool = False
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Extra environment for commands (`SKILL_DIR`)."""
+    before_write: Callable[[Access], Awaitable[None]] = no_gate
+    """Awaited before a call that writes: what it may change is kept first."""
+    after_write: Callable[[Access], Awaitable[None]] = no_gate
+    """Awaited after it: what it left is noted, so that a later change by the user is known as theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ class ChatScreen(ChatKeys):
         if self.app.screen is not self or found.popup or found.search or found.dock == "editing" or self.holds_escape:
             gate.esc_target = "SCREEN"
         elif found.dock == "open":
-            gate.esc_target = "APPROVAL"
+            gate.esc_target = "APPROVAL" if found.running else "SCREEN"  # no run asks: there is none to stop
         elif found.running and not found.call_focused:
             gate.esc_target = "RUN"
         else:
@@ -307,6 +307,15 @@ class ChatScreen(ChatKeys):
 
     # -- the beat ---------------------------------------------------------------------------
 
+    def question_changed(self) -> None:
+        """A question came or went: it listens to the beat, also when nothing runs."""
+        if self.dock.is_open:
+            self._start_beat()
+        elif not self.running:
+            self._stop_beat()
+        self.show_activity()
+        self.update_esc_target()
+
     def _start_beat(self) -> None:
         if self._beat is None:
             self._beat = self.set_interval(FRAME, self._on_beat)
@@ -338,6 +347,7 @@ class ChatScreen(ChatKeys):
             self.transcript.tick(now)
             self.tools.tick(now)
             self.usage_panel.tick(now)
+        if self.running or self.dock.is_open:
             self.dock.tick(now)
 
     def answer(self, question_id: str, answer: Answer) -> None:

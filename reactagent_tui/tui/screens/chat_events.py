@@ -139,8 +139,7 @@ def _apply_to_screen(chat: ChatScreen, event: AgentEvent) -> None:
             _question_asked(chat, question_id, question)
         case QuestionClosed(question_id=question_id):
             chat.dock.close(question_id)
-            chat.show_activity()
-            chat.update_esc_target()
+            chat.question_changed()
         case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason, fallback=fallback):
             key = chat.home.keymap.label("fallback")
             instead = chat.t("status.retry_fallback", key=key, model=fallback) if fallback else ""
@@ -186,8 +185,7 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
 def _question_asked(chat: ChatScreen, question_id: str, question: Question) -> None:
     chat.question_open_since = time.monotonic()
     chat.dock.open(question_id, question)
-    chat.show_activity()
-    chat.update_esc_target()
+    chat.question_changed()
     chat.notify_user("needs_you")
 
 
@@ -243,10 +241,12 @@ def end_lines(chat: ChatScreen, event: RunEnded) -> Iterator[tuple[str, Any]]:
         facts.append(t("turn.created", n=len(event.files_created)))
     if event.files_changed:
         facts.append(t("turn.changed", n=len(event.files_changed)))
+    if event.files_deleted:
+        facts.append(t("turn.deleted", n=len(event.files_deleted)))
     facts.append(format_seconds(event.seconds))
     if event.cost.state != "free":
         facts.append(format_money(event.cost))
-    if event.seconds >= 0.05:
+    if event.seconds >= 0.05 or event.files_created or event.files_changed or event.files_deleted:
         yield " · ".join(facts), "summary"
 
 

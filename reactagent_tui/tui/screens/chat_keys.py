@@ -93,6 +93,8 @@ class ChatKeys(ChatSending):
                 me.dock.offer_key("escape", None, now)
             case Esc.CLOSE_SEARCH:
                 me.search_bar.close()
+            case Esc.DENY_AND_STOP if not me.running:
+                self._answer_no()
             case Esc.DENY_AND_STOP | Esc.STOP_RUN:
                 me.home.bridge.interrupt()
                 me.show_stopping()
@@ -102,13 +104,25 @@ class ChatKeys(ChatSending):
                     me.home.bridge.stop_call(call_id)
             case Esc.LEAVE_TRANSCRIPT:
                 me.prompt.focus()
+            case level:
+                self._idle_escape(level)
+
+    def _idle_escape(self, level: Esc) -> None:
+        """The first and the second ESC when nothing is open and nothing runs."""
+        me = self._me
+        match level:
             case Esc.ARM_CLEAR:
                 me.status.flash(me.t("press_again.clear"), 1.5)
                 self._clear_flash_later(1.6)
             case Esc.CLEAR_DRAFT:
                 self._clear_draft()
-            case Esc.REWIND | Esc.ARM_REWIND | Esc.NOTHING:
-                pass  # rewind comes with checkpoints; one ESC on an empty prompt does nothing
+            case Esc.ARM_REWIND:
+                me.status.flash(me.t("press_again.rewind"), 1.5)
+                self._clear_flash_later(1.6)
+            case Esc.REWIND:
+                self.do_rewind()
+            case _:
+                pass
 
     async def do(self, action: str) -> bool:
         """Run an action of the key table; False when there is none here."""
@@ -185,6 +199,9 @@ class ChatKeys(ChatSending):
 
     def do_help(self) -> None:
         screen_commands.open_help(self._me)
+
+    def do_rewind(self) -> None:
+        screen_commands.open_rewind(self._me)
 
     def do_ledger(self) -> Any:
         return self._open("cost")
@@ -298,6 +315,13 @@ class ChatKeys(ChatSending):
     @on(Transcript.OpenDetail)
     def _open_detail(self, message: Transcript.OpenDetail) -> None:
         screen_commands.open_call(self._me, message.call_id)
+
+    def _answer_no(self) -> None:
+        """A question that no run asks (a rewind's) is settled with a no."""
+        from reactagent_tui.core.reporter import Answer
+
+        if self._me.dock.question_id is not None:
+            self._me.answer(self._me.dock.question_id, Answer("deny"))
 
     def _clear_draft(self) -> None:
         me = self._me

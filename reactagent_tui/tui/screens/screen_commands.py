@@ -185,6 +185,17 @@ async def _open_call(chat: ChatScreen, call_id: str) -> None:
     chat.app.push_screen(DetailScreen(chat.t, f"{verb(call.name)} {key_argument(call)}", blocks))
 
 
+def open_rewind(chat: ChatScreen, _arguments: str = "") -> None:
+    """Pick a prompt to go back to before."""
+    chat.run_worker(partial(_open_rewind, chat), exit_on_error=False)
+
+
+async def _open_rewind(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.screens.rewind import open_screen
+
+    await open_screen(chat)
+
+
 def change_language(chat: ChatScreen, arguments: str) -> None:
     """`/language en|zh|auto`; remembered, unless the configuration names a language."""
     if arguments not in LANGUAGES:
@@ -213,11 +224,12 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "resume": open_sessions,
     "sessions": open_sessions,
     "cost": open_ledger,
+    "rewind": open_rewind,
     "language": change_language,
     "quit": _quit,
     "exit": _quit,
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"cost", "model", "resume"})
+_ONLY_BARE = frozenset({"cost", "model", "resume", "rewind"})
 """With arguments these belong to the core."""
