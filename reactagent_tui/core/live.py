@@ -20,6 +20,7 @@ from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import (
     AgentEvent,
     BudgetChanged,
+    JobChanged,
     ModeChanged,
     ModelChanged,
     Notice,
@@ -32,7 +33,7 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
-from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
@@ -50,6 +51,7 @@ from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.base import ToolContext
+from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
@@ -93,6 +95,9 @@ class LiveSession:
 
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
+        self.jobs = SessionJobs(
+            lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
+        )
 
     # -- state ------------------------------------------------------------------------------
 
@@ -261,9 +266,18 @@ class LiveSession:
         self._tell_model()
         self._tell_budget()
         self._queue_changed()
+        self.tell_jobs()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
+
+    def tell_jobs(self) -> None:
+        """Show the jobs of this session, and once those that ended with an earlier run of the program."""
+        for job in self.jobs.all():
+            self._emit(JobChanged, job=job.info)
+        died, self.jobs.died = self.jobs.died, []
+        if died:
+            self.notice("jobs.died", level="warn", n=len(died), names=", ".join(job.command[:60] for job in died))
 
     # -- ending -----------------------------------------------------------------------------
 
@@ -291,11 +305,12 @@ class LiveSession:
         self._emit(RunEnded, run_id=run_id, **result.event_values())
         self._tell_waiters(result)
 
-    async def close(self) -> None:
-        """Stop the run and close the file."""
+    async def close(self, *, keep_jobs: bool = False) -> None:
+        """Stop the run, end the jobs or let them outlive the program, close the file."""
         self.interrupt()
         if not await self.settle():
             self.abandon()
+        await self.jobs.close(keep=keep_jobs)
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -334,7 +349,7 @@ class LiveSession:
             two_phase=self.two_phase,
             loop_window=self.loop_window,
             polling=self.polling,
-            steer=self._queue.take_steered,
+            steer=self._steered,
             debug=self.debug,
         )
         controller = self._controller = ReActController(setup)
@@ -373,7 +388,15 @@ class LiveSession:
             log_dir=self.file.folder / "output",
             plan_mode=self.mode == "plan",
             env=self.tool_env,
+            jobs=self.jobs,
         )
+
+    def _steered(self) -> Sequence[UserMessage]:
+        """What waits for a step boundary. News of jobs do not turn an answer into another step: they wait."""
+        last = self.file.messages[-1] if self.file.messages else None
+        answered = isinstance(last, AssistantMessage) and not last.tool_calls
+        news = None if answered else self.jobs.take_news()
+        return (*self._queue.take_steered(), *([UserMessage(news, origin="reminder")] if news else ()))
 
     def _tell_model(self) -> None:
         info = self.provider.info

@@ -7,6 +7,7 @@ import shlex
 
 from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
+from reactagent_tui.core.commands.jobs import job_commands
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, TextBlock
@@ -36,6 +37,7 @@ def basic_commands() -> CommandRegistry:
             Command("config", show_config),
             Command("debug", show_debug),
             *spending_commands(),
+            *job_commands(),
         ]
     )
 

@@ -16,6 +16,7 @@ from reactagent_tui.core.messages import Message
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+from reactagent_tui.core.tools.jobs import SessionJobs
 
 
 class SessionLike(Protocol):
@@ -26,6 +27,7 @@ class SessionLike(Protocol):
     provider: ChatProvider
     ledger: Ledger
     budget: Budget | None
+    jobs: SessionJobs
 
     @property
     def mode(self) -> Mode: ...
@@ -129,6 +131,10 @@ class SessionHost:
 
     def take_fallback(self) -> bool:
         return self.session.take_fallback()
+
+    @property
+    def jobs(self) -> SessionJobs:
+        return self.session.jobs
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()

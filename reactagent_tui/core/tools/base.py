@@ -17,6 +17,7 @@ from reactagent_tui.core.reporter import Answer, Question
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.tools.jobs import SessionJobs
 
 
 class Effect(StrEnum):
@@ -46,6 +47,8 @@ class ToolContext:
     plan_mode: bool = False
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Extra environment for commands (`SKILL_DIR`)."""
+    jobs: SessionJobs = field(default_factory=SessionJobs)
+    """What runs in the background of this session."""
 
 
 @dataclass(frozen=True, slots=True)
