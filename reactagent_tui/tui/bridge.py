@@ -81,6 +81,8 @@ class _Agent:
     runtime: Runtime | None = None
     session: LiveSession | None = None
     closing: asyncio.Event | None = None
+    keep_jobs: bool = False
+    """At the end background jobs are let run on."""
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
 
 
@@ -111,11 +113,12 @@ class Bridge:
         self._ui_context = contextvars.copy_context()  # Textual's timers need its context variables
         self._start_agent(self.start_with.resume)
 
-    async def close(self, seconds: float = 3.0) -> None:
-        """Stop the run, close files, kill what tools left behind, end the thread."""
+    async def close(self, seconds: float = 3.0, *, keep_jobs: bool = False) -> None:
+        """Stop the run, close files, kill what tools left behind (or keep the jobs), end the thread."""
         agent = self._agent
         if agent is None or agent.thread is None:
             return
+        agent.keep_jobs = keep_jobs
         try:
             agent.loop.call_soon_threadsafe(self._set_closing, agent)
         except RuntimeError:
@@ -350,7 +353,7 @@ class Bridge:
         for task in list(agent.tasks):
             task.cancel()
         assert agent.runtime is not None
-        await agent.runtime.close()
+        await agent.runtime.close(keep_jobs=agent.keep_jobs)
 
     async def _open(self, agent: _Agent, resume: str | None) -> None:
         from dataclasses import replace

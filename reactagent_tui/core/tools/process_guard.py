@@ -7,6 +7,7 @@ one process start with the first child and a few bytes through the pipe for each
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -20,6 +21,8 @@ from typing import BinaryIO, Protocol
 from reactagent_tui.core.tools.process_table import ProcessEntry, end_found, entry_of, find_tagged
 
 _GRACE = 0.15
+_PATIENCE = 1.0
+"""Seconds that an orderly end waits for the guard."""
 _LISTED = 150
 """Processes of one child that are named: a line has to fit into a pipe at once."""
 _NEEDED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -95,6 +98,7 @@ class ProcessGuard:
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
+        atexit.unregister(self._end)
         package = Path(__file__).resolve().parents[3]
         reader, writer = os.pipe()
         try:
@@ -115,7 +119,19 @@ class ProcessGuard:
         os.set_blocking(writer, False)  # a guard that stands still may not hold the program
         self._pipe = writer
         self._fresh = True
+        atexit.register(self._end)
         return True
+
+    def _end(self) -> None:
+        """The program ends in order: so does the guard, after a last look."""
+        with self._lock:
+            if self._child is None:
+                return
+            os.close(self._pipe)
+            self._pipe = -1
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_PATIENCE)
+            self._child = None
 
 
 def stand_by(lines: BinaryIO) -> None:
