@@ -51,7 +51,7 @@ from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.base import ToolContext
-from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.jobs import Keep, SessionJobs
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
@@ -305,12 +305,12 @@ class LiveSession:
         self._emit(RunEnded, run_id=run_id, **result.event_values())
         self._tell_waiters(result)
 
-    async def close(self, *, keep_jobs: bool = False) -> None:
+    async def close(self, keep_jobs: Keep = "kept") -> None:
         """Stop the run, end the jobs or let them outlive the program, close the file."""
         self.interrupt()
         if not await self.settle():
             self.abandon()
-        await self.jobs.close(keep=keep_jobs)
+        await self.jobs.close(keep_jobs)
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.sessions.usage_rows import skill_of
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
+from reactagent_tui.core.tools.jobs import Keep
 from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
@@ -219,15 +220,15 @@ class Runtime:
         """Read instruction files again for the next turn of this session."""
         self._instructions.pop(session.id, None)
 
-    async def close_session(self, session_id: str, *, keep_jobs: bool = False) -> None:
+    async def close_session(self, session_id: str, keep_jobs: Keep = "kept") -> None:
         session = self.sessions.pop(session_id, None)
         if session is not None:
-            await session.close(keep_jobs=keep_jobs)
+            await session.close(keep_jobs)
 
-    async def close(self, *, keep_jobs: bool = False) -> None:
+    async def close(self, keep_jobs: Keep = "kept") -> None:
         """Stop every run, close every file and connection, end every process a tool left behind but kept jobs."""
         for session_id in list(self.sessions):
-            await self.close_session(session_id, keep_jobs=keep_jobs)
+            await self.close_session(session_id, keep_jobs)
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()

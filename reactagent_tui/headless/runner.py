@@ -112,14 +112,14 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
     finally:
         for line in _job_lines(runtime, t, keep=task.keep_jobs):
             reporter.say(line, always=True)
-        await runtime.close(keep_jobs=task.keep_jobs)
+        await runtime.close("all" if task.keep_jobs else "kept")
 
 
 def _job_lines(runtime: Runtime, t: Callable[..., str], *, keep: bool) -> Iterator[str]:
     """What becomes of the jobs that still run."""
     for session in runtime.sessions.values():
         for job in session.jobs.running():
-            if keep:
+            if keep or job.child is None:
                 yield t("jobs.kept", id=job.id, command=job.command, log=str(job.log_path))
             else:
                 yield t("jobs.ended_here", id=job.id, command=job.command)

@@ -32,6 +32,7 @@ from reactagent_tui.tui.transcript.styles import TRANSCRIPT_VARIABLES
 
 if TYPE_CHECKING:
     from reactagent_tui.core.runtime import Runtime
+    from reactagent_tui.core.tools.jobs import Keep
     from reactagent_tui.tui.start import Start
 
 log = logging.getLogger(__name__)
@@ -267,10 +268,10 @@ class ReactAgentApp(App[int]):
         if not leave(self.chat):
             await self.leave(0)
 
-    async def leave(self, code: int, *, keep_jobs: bool = False) -> None:
+    async def leave(self, code: int, *, keep_jobs: Keep = "kept") -> None:
         """Stop the run, close the session, end what tools left behind, restore the terminal."""
         self.chat.leaving()
-        kept = list(self.chat.running_jobs.values()) if keep_jobs else []
+        kept = list(self.chat.running_jobs.values()) if keep_jobs == "all" else []
         await self.bridge.close(keep_jobs=keep_jobs)
         lines = [self.t("jobs.kept", id=job.id, command=clean_line(job.command), log=job.log) for job in kept]
         self.farewell = "\n".join(filter(None, [*lines, self.chat.farewell()]))

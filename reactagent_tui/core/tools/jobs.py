@@ -20,7 +20,7 @@ from reactagent_tui.core.events import JobInfo, JobState
 from reactagent_tui.core.tools.command_output import LOG_LIMIT, CommandOutput
 from reactagent_tui.core.tools.job_log import LogPart, newest_lines, read_from
 from reactagent_tui.core.tools.output_text import strip_sgr
-from reactagent_tui.core.tools.process import CANCEL_GRACE, TIMEOUT_GRACE, ChildProcess, shielded, wait_ended
+from reactagent_tui.core.tools.process import CANCEL_GRACE, DRAIN, TIMEOUT_GRACE, ChildProcess, shielded, wait_ended
 from reactagent_tui.core.tools.process_table import ProcessEntry, end_found, find_tagged
 
 MOST_RUNNING = 32
@@ -32,7 +32,8 @@ _LAST_LINE = 200
 _CHANGE_SECONDS = 1.0
 _TALE = {"killed": "was ended", "lost": "ended together with the program"}
 
-Origin = Literal["background", "sent", "left"]
+Keep = Literal["none", "kept", "all"]
+"""Which jobs outlive the program: none, those that the user let outlive it before, all."""
 
 
 @dataclass
@@ -256,11 +257,11 @@ class SessionJobs:
         await asyncio.gather(*(self.kill(job, grace) for job in running))
         return len(running)
 
-    async def close(self, *, keep: bool = False) -> None:
+    async def close(self, keep: Keep = "kept") -> None:
         """The program ends: end the jobs, or let them live on."""
         self._closing = True
-        if not keep:
-            await self.kill_all(CANCEL_GRACE)
+        doomed = [job for job in self.running() if keep == "none" or (keep == "kept" and job.child is not None)]
+        await asyncio.gather(*(self.kill(job, CANCEL_GRACE) for job in doomed))
         for job in self.running():
             if (watcher := self._watchers.pop(job.id, None)) is not None:
                 watcher.cancel()
@@ -308,6 +309,7 @@ class SessionJobs:
         while processes := await asyncio.to_thread(find_tagged, {job.tag}, set[int]()):
             job.processes = processes
             await wait_ended(processes)
+        await asyncio.sleep(DRAIN)  # what writes its log is no child of ours: it gets a moment for the rest
         self._over(job)
 
     def _over(self, job: Job) -> None:

@@ -91,7 +91,7 @@ def leave(chat: ChatScreen) -> bool:
 
     def decided(choice: Choice | None) -> None:
         if choice in ("kill", "keep"):
-            work = partial(chat.home.leave, 0, keep_jobs=choice == "keep")
+            work = partial(chat.home.leave, 0, keep_jobs="all" if choice == "keep" else "none")
             chat.app.run_worker(work, exit_on_error=False)
 
     chat.app.push_screen(LeavingScreen(chat.t, [job.command for job in jobs]), decided)

@@ -242,7 +242,7 @@ async def test_an_unfinished_line_is_shown_and_shown_whole_later(ctx: ToolContex
 async def test_kept_jobs_go_on_and_are_found_again(ctx: ToolContext, records: list[Mapping[str, Any]]) -> None:
     job = await start(ctx, f"echo one; {UNTIL.format('go')} echo two; {UNTIL.format('end')}")
     await printed(job, "one")
-    await ctx.jobs.close(keep=True)
+    await ctx.jobs.close("all")
     assert running_children() == ()
     sweep_now()
     later = SessionJobs(record=lambda data: records.append(dict(data)))
@@ -262,7 +262,7 @@ async def test_kept_jobs_go_on_and_are_found_again(ctx: ToolContext, records: li
 
 async def test_a_kept_job_that_ends_by_itself_is_told(ctx: ToolContext, records: list[Mapping[str, Any]]) -> None:
     await start(ctx, UNTIL.format("go"))
-    await ctx.jobs.close(keep=True)
+    await ctx.jobs.close("all")
     later = SessionJobs()
     later.restore(records)
     Path("go").touch()
@@ -329,3 +329,27 @@ def test_reading_a_log(tmp_path: Path) -> None:
     assert whole.text.endswith("line 100000\n")
     assert f"[… of {log.stat().st_size:,} bytes only" in whole.text
     assert newest_lines(log, 30) == "line 99999\nline 100000\n"
+
+
+async def test_what_was_kept_stays_kept_until_the_user_ends_it(
+    ctx: ToolContext, records: list[Mapping[str, Any]]
+) -> None:
+    job = await start(ctx, "sleep 900")
+    await ctx.jobs.close("all")
+    for keep, alive in (("kept", True), ("none", False)):
+        later = SessionJobs(record=lambda data: records.append(dict(data)))
+        later.restore(records)
+        await later.close(keep)  # type: ignore[arg-type]
+        assert bool(find_tagged({job.tag}, set())) is alive
+
+
+async def test_jobs_that_outlive_everything_write_their_log_themselves(
+    ctx: ToolContext, records: list[Mapping[str, Any]]
+) -> None:
+    ctx.jobs.outlive = True
+    job = await start(ctx, f"echo one; {UNTIL.format('go')} echo two")
+    assert (running_children(), records[-1]["state"], job.is_running) == ((), "kept", True)
+    Path("go").touch()
+    await printed(job, "two")
+    assert await ctx.jobs.wait(job, 30)
+    assert job.log_path.read_text() == "one\ntwo\n"
