@@ -42,7 +42,7 @@ class Aftermath:
     started: int
     """Processes of the command at its height."""
     left: list[str] = field(default_factory=list[str])
-    """Command lines that still run when patience is over, those of a kept job among them."""
+    """Command lines that still run when patience is over; with `job kept` those of the job."""
     seconds: float = 0.0
     """Until none was left."""
 

@@ -204,7 +204,7 @@ class SessionJobs:
         """Make a job of a child that runs, or of what it left behind. Its output so far is with the caller."""
         output.go_on_as_job()
         number = 1 + max((int(job_id[1:]) for job_id in self._jobs), default=0)
-        job = Job(f"j{number}", command, child.tag, output.log_path, time.time(), child=child, output=output)
+        job = Job(f"j{number}", command, child.tag, output.log_path, child.began, child=child, output=output)
         job.read_to = job.log_end()
         job.processes = child.left
         self._jobs[job.id] = job

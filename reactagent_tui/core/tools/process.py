@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -60,6 +61,8 @@ class ChildProcess:
 
     def __init__(self, popen: subprocess.Popen[bytes], tag: str, on_output: Callable[[bytes], None]) -> None:
         self.pid = popen.pid
+        self.began = time.time()
+        """Seconds since the epoch."""
         self.tag = tag
         self.on_output = on_output
         """May be replaced at any time, for output that comes after the caller lost interest."""
@@ -164,6 +167,7 @@ class ChildProcess:
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                     cwd="/",
+                    env={"PATH": os.environ.get("PATH", os.defpath)},  # it lives long and needs no keys
                 )
         self.close()
 

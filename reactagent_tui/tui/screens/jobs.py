@@ -49,7 +49,7 @@ class JobsScreen(Screen[None]):
     DEFAULT_CSS = """
     JobsScreen { background: $background; layout: vertical; }
     JobsScreen #jobs-list { height: auto; }
-    JobsScreen #jobs-tail { height: 1fr; padding: 0 1; }
+    JobsScreen #jobs-tail { height: 1fr; padding: 1 1 0 1; }
     """
 
     def __init__(self, t: Translate, look: Look, kill: Kill, *, clock: Callable[[], float] = time.time) -> None:
