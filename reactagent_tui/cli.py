@@ -91,6 +91,7 @@ FLAGS = (
     Flag("--timeout", convert=float, metavar="S", help="end after S seconds"),
     Flag("--cwd", metavar="DIR", help="work in this folder"),
     Flag("--demo", kind="switch", help="the built-in demo model: no key, no network, no cost"),
+    Flag("--keep-jobs", kind="switch", help="with -p: background jobs outlive it; otherwise they end with it"),
     Flag("--verbose", kind="switch", help="with -p: show tool calls on stderr"),
     Flag("--debug", kind="optional", metavar="PATH", help="log whole requests and responses (keys redacted)"),
     Flag("--output-format", name="output", choices=OUTPUTS, help=""),
@@ -221,6 +222,7 @@ def _headless(args: Arguments) -> int:
         resume="" if args.resume_last else args.resume,
         options=options,
         verbose=args.verbose,
+        keep_jobs=args.keep_jobs,
     )
     return main_headless(task, Translator(detect_language(os.environ)))
 

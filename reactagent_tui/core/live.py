@@ -21,7 +21,7 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.message_queue import QueueKind
-from reactagent_tui.core.messages import ToolCall, UserMessage
+from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
@@ -30,6 +30,7 @@ from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGua
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
 from reactagent_tui.core.tools.base import ToolContext, no_gate
+from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
@@ -157,6 +158,7 @@ class LiveSession(SessionState):
         self._queue_changed()
         if self.rewinder is not None:
             self.rewinder.tell_pending()
+        self.tell_jobs()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
@@ -187,13 +189,14 @@ class LiveSession(SessionState):
         self._emit(RunEnded, run_id=run_id, **result.event_values())
         self._tell_waiters(result)
 
-    async def close(self) -> None:
-        """Stop the run and close the file."""
+    async def close(self, keep_jobs: Keep = "kept") -> None:
+        """Stop the run, end the jobs or let them outlive the program, close the file."""
         self.interrupt()
         if not await self.settle():
             self.abandon()
         if self.rewinder is not None:
             await self.rewinder.turns.close()
+        await self.jobs.close(keep_jobs)
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -292,15 +295,22 @@ class LiveSession(SessionState):
             env=self.tool_env,
             before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
             after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
+            jobs=self.jobs,
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
-        """What waits for a step boundary: a switched model, and messages. An abandoned run makes no further step."""
+        """What waits for a step boundary: a switched model, messages, news of jobs.
+
+        An abandoned run makes no further step. News do not turn an answer into another step: they wait.
+        """
         if not guard.open:
             raise asyncio.CancelledError("abandoned")
         current.renew()
         setup.counter = self.counter
-        return self._queue.take_steered()
+        last = self.file.messages[-1] if self.file.messages else None
+        answered = isinstance(last, AssistantMessage) and not last.tool_calls
+        news = None if answered else self.jobs.take_news()
+        return (*self._queue.take_steered(), *([UserMessage(news, origin="reminder")] if news else ()))
 
     def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
         if not self.fallback_models or self.make_provider is None:

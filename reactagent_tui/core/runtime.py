@@ -49,7 +49,8 @@ from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.sessions.usage_rows import skill_of
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
-from reactagent_tui.core.tools.builtin import builtin_tools
+from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
+from reactagent_tui.core.tools.jobs import Keep
 from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
@@ -271,6 +272,7 @@ class Runtime:
             make_provider=self.provider,
             two_phase=TwoPhaseThinking(config.two_phase),
             loop_window=config.limits.loop_window,
+            polling=POLLING,
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
         )
@@ -279,6 +281,8 @@ class Runtime:
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )
         session.rewinder = rewinder_of(session, roots, self.paths)
+        if resume is not None:
+            session.jobs.restore(resume.events)
         self.sessions[session.id] = session
         return session
 
@@ -286,15 +290,15 @@ class Runtime:
         """Read instruction files again for the next turn of this session."""
         self._instructions.pop(session.id, None)
 
-    async def close_session(self, session_id: str) -> None:
+    async def close_session(self, session_id: str, keep_jobs: Keep = "kept") -> None:
         session = self.sessions.pop(session_id, None)
         if session is not None:
-            await session.close()
+            await session.close(keep_jobs)
 
-    async def close(self) -> None:
-        """Stop every run, close every file and connection, end every process a tool left behind."""
+    async def close(self, keep_jobs: Keep = "kept") -> None:
+        """Stop every run, close every file and connection, end every process a tool left behind but kept jobs."""
         for session_id in list(self.sessions):
-            await self.close_session(session_id)
+            await self.close_session(session_id, keep_jobs)
         for task in self._learning:
             task.cancel()
         for provider in self._providers.values():

@@ -19,6 +19,7 @@ from reactagent_tui.core.cost.price_tag import PriceTag
 from reactagent_tui.core.events import (
     AgentEvent,
     BudgetChanged,
+    JobChanged,
     ModeChanged,
     ModelChanged,
     Notice,
@@ -43,6 +44,7 @@ from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile
+from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 ROOM_FOR_WORK = 4_000
@@ -87,6 +89,9 @@ class SessionState:
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
         self._counters = Counters(self.calibration, lambda: self.ledger.rows)
+        self.jobs = SessionJobs(
+            lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
+        )
 
     # -- state ------------------------------------------------------------------------------
 
@@ -152,6 +157,14 @@ class SessionState:
         needed = self.counter.fixed(self.system(self), self.toolkit.specs())
         if not info.context_assumed and info.context_size < needed + ROOM_FOR_WORK:
             self.notice("local.window_small", level="warn", window=info.context_size, needed=needed)
+
+    def tell_jobs(self) -> None:
+        """Show the jobs of this session, and once those that ended with an earlier run of the program."""
+        for job in self.jobs.all():
+            self._emit(JobChanged, job=job.info)
+        died, self.jobs.died = self.jobs.died, []
+        if died:
+            self.notice("jobs.died", level="warn", n=len(died), names=", ".join(job.command[:60] for job in died))
 
     def set_title(self, title: str) -> None:
         title = " ".join(title.split())[:200]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reactagent_tui.core.messages import UserMessage
     from reactagent_tui.core.reporter import Answer
     from reactagent_tui.core.runtime import Options, Runtime
+    from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -81,6 +82,8 @@ class _Agent:
     runtime: Runtime | None = None
     session: LiveSession | None = None
     closing: asyncio.Event | None = None
+    keep_jobs: Keep = "kept"
+    """Which background jobs run on after the end."""
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
 
 
@@ -111,11 +114,12 @@ class Bridge:
         self._ui_context = contextvars.copy_context()  # Textual's timers need its context variables
         self._start_agent(self.start_with.resume)
 
-    async def close(self, seconds: float = 3.0) -> None:
-        """Stop the run, close files, kill what tools left behind, end the thread."""
+    async def close(self, seconds: float = 3.0, *, keep_jobs: Keep = "kept") -> None:
+        """Stop the run, close files, kill what tools left behind but the jobs to keep, end the thread."""
         agent = self._agent
         if agent is None or agent.thread is None:
             return
+        agent.keep_jobs = keep_jobs
         try:
             agent.loop.call_soon_threadsafe(self._set_closing, agent)
         except RuntimeError:
@@ -350,7 +354,7 @@ class Bridge:
         for task in list(agent.tasks):
             task.cancel()
         assert agent.runtime is not None
-        await agent.runtime.close()
+        await agent.runtime.close(agent.keep_jobs)
 
     async def _open(self, agent: _Agent, resume: str | None) -> None:
         from dataclasses import replace

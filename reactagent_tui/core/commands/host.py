@@ -17,6 +17,7 @@ from reactagent_tui.core.messages import Message
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+from reactagent_tui.core.tools.jobs import SessionJobs
 
 
 class SessionLike(Protocol):
@@ -27,6 +28,7 @@ class SessionLike(Protocol):
     provider: ChatProvider
     ledger: Ledger
     budget: Budget | None
+    jobs: SessionJobs
 
     @property
     def mode(self) -> Mode: ...
@@ -147,6 +149,10 @@ class SessionHost:
 
     def rewound(self, outcome: Outcome, *, forward: bool = False) -> None:
         self.session.rewound(outcome, forward=forward)
+
+    @property
+    def jobs(self) -> SessionJobs:
+        return self.session.jobs
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()

@@ -17,6 +17,7 @@ from reactagent_tui.core.reporter import Answer, Question
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.tools.jobs import SessionJobs
 
 
 async def no_gate(_access: Access) -> None:
@@ -54,6 +55,8 @@ class ToolContext:
     """Awaited before a call that writes: what it may change is kept first."""
     after_write: Callable[[Access], Awaitable[None]] = no_gate
     """Awaited after it: what it left is noted, so that a later change by the user is known as theirs."""
+    jobs: SessionJobs = field(default_factory=SessionJobs)
+    """What runs in the background of this session."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from reactagent_tui.core.tools.base import Tool
 from reactagent_tui.core.tools.places import PathLocks
 
+POLLING = frozenset({"job_output"})
+"""Tools that are called again and again with the same arguments, and rightly so."""
+
 
 def builtin_tools(
     *, locks: PathLocks | None = None, shell_timeout: float | None = None, secrets: Iterable[str] | None = None
@@ -15,6 +18,7 @@ def builtin_tools(
     from reactagent_tui.core.tools.edit_file import EditFile
     from reactagent_tui.core.tools.glob import Glob
     from reactagent_tui.core.tools.grep import Grep
+    from reactagent_tui.core.tools.job_tools import JobKill, JobOutput
     from reactagent_tui.core.tools.list_dir import ListDir
     from reactagent_tui.core.tools.read_file import ReadFile
     from reactagent_tui.core.tools.shell import RunShellCommand
@@ -33,4 +37,6 @@ def builtin_tools(
         Grep(),
         Glob(),
         ListDir(),
+        JobOutput(),
+        JobKill(),
     ]

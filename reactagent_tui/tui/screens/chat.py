@@ -25,6 +25,7 @@ from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
 from reactagent_tui.tui.widgets.chat_prompt import ChatPrompt
 from reactagent_tui.tui.widgets.completion import CompletionPopup
 from reactagent_tui.tui.widgets.header_bar import HeaderBar
+from reactagent_tui.tui.widgets.jobs_tray import JobsTray
 from reactagent_tui.tui.widgets.new_below import NewBelow
 from reactagent_tui.tui.widgets.queue_list import QueueList
 from reactagent_tui.tui.widgets.search_bar import SearchBar
@@ -39,7 +40,7 @@ from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 from reactagent_tui.tui.widgets.usage_panel import UsagePanel
 
 if TYPE_CHECKING:
-    from reactagent_tui.core.events import UsageUpdated
+    from reactagent_tui.core.events import JobInfo, UsageUpdated
     from reactagent_tui.core.reporter import Answer
     from reactagent_tui.tui.app import ReactAgentApp
 
@@ -70,6 +71,9 @@ class ChatScreen(ChatKeys):
         self.pausing = False
         self.can_resume = False
         self.had_run = False
+        self.running_jobs: dict[tuple[str, str], JobInfo] = {}
+        """By session and job: those of sessions that are not on the screen as well."""
+        self._jobs_clock: Timer | None = None
         self.step = 0
         self.run_began = 0.0
         self.usage: UsageUpdated | None = None
@@ -111,6 +115,7 @@ class ChatScreen(ChatKeys):
             t=t, keymap=app.keymap, popup=self.popup, offer=self.offer_key, offer_paste=self.offer_paste, id="prompt"
         )
         self.usage_panel = UsagePanel(t, id="usage")
+        self.jobs_tray = JobsTray(t, id="jobs")
         self.tools = ToolSidebar(t, id="tools")
         self.status = StatusBar(t, reduced_motion=app.boot.reduced_motion, id="status")
         self.sidebar = Vertical(self.usage_panel, self.tools, id="sidebar")
@@ -137,6 +142,7 @@ class ChatScreen(ChatKeys):
         await self.query_one("#main").mount_all(hidden, before=self.prompt)
         if self.search_bar.is_open:
             self.search_bar.focus()  # asked for by an early key
+        await self.sidebar.mount(self.jobs_tray, before=self.tools)
 
     def on_resize(self, event: events.Resize) -> None:
         if event.size == self._fitted:
@@ -304,6 +310,16 @@ class ChatScreen(ChatKeys):
             self.status.show_activity(WaitingForUser(self.question_open_since, self.dock.is_editing))
         else:
             self.status.show_activity(Running(max(self.step, 1), self.run_began, self.pausing))
+
+    def jobs_counted(self) -> None:
+        """How many jobs run; while any does, their times move once a second."""
+        count = len(self.running_jobs)
+        self.status.show_jobs(count)
+        if count and self._jobs_clock is None:
+            self._jobs_clock = self.set_interval(1.0, self.jobs_tray.tick)
+        elif not count and self._jobs_clock is not None:
+            self._jobs_clock.stop()
+            self._jobs_clock = None
 
     # -- the beat ---------------------------------------------------------------------------
 

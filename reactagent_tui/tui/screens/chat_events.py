@@ -14,6 +14,7 @@ from reactagent_tui.core.events import (
     AgentEvent,
     BudgetChanged,
     BudgetReached,
+    JobChanged,
     MessageFinished,
     ModeChanged,
     ModelChanged,
@@ -43,6 +44,7 @@ from reactagent_tui.core.money import budget_line
 from reactagent_tui.core.reporter import Question
 from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
+from reactagent_tui.tui.screens.chat_jobs import job_changed
 from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ def _apply(chat: ChatScreen, event: FromAgent) -> None:
             chat.home.fail(text)
         case SessionChanged():
             chat.show_session(event)
+        case JobChanged():
+            job_changed(chat, event)
         case _ if event.session_id and chat.session_id and event.session_id != chat.session_id:
             pass  # another session's run goes on unseen
         case _ if event.parent_run_id is not None:

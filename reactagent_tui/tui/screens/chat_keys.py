@@ -16,6 +16,7 @@ from reactagent_tui.tui.screens import screen_commands
 from reactagent_tui.tui.screens.chat_sending import ChatSending
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
+from reactagent_tui.tui.widgets.jobs_tray import JobsTray
 from reactagent_tui.tui.widgets.search_bar import SearchBar
 from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 
@@ -272,6 +273,16 @@ class ChatKeys(ChatSending):
     def do_fallback(self) -> None:
         """Take the next model of the chain instead of waiting for this one."""
         self._me.home.bridge.take_fallback()
+
+    def do_background(self) -> None:
+        """Let the running command go on as a job."""
+        from reactagent_tui.tui.screens.chat_jobs import send_to_background
+
+        send_to_background(self._me)
+
+    @on(JobsTray.Opened)
+    def do_jobs(self) -> None:
+        screen_commands.open_jobs(self._me)
 
     def do_editor(self) -> None:
         from reactagent_tui.tui.editor import edit_text

@@ -163,6 +163,13 @@ async def _open_ledger(chat: ChatScreen) -> None:
     chat.app.push_screen(LedgerScreen(chat.t, [ledger_line(row, chat.t) for row in found], save))
 
 
+def open_jobs(chat: ChatScreen, _arguments: str = "") -> None:
+    """The background jobs with their newest output."""
+    from reactagent_tui.tui.screens.chat_jobs import open_jobs
+
+    open_jobs(chat)
+
+
 def open_call(chat: ChatScreen, call_id: str) -> None:
     """The whole output of one call, on a screen of its own."""
     chat.run_worker(partial(_open_call, chat, call_id), exit_on_error=False)
@@ -225,11 +232,12 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "sessions": open_sessions,
     "cost": open_ledger,
     "rewind": open_rewind,
+    "jobs": open_jobs,
     "language": change_language,
     "quit": _quit,
     "exit": _quit,
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"cost", "model", "resume", "rewind"})
+_ONLY_BARE = frozenset({"cost", "jobs", "model", "resume", "rewind"})
 """With arguments these belong to the core."""

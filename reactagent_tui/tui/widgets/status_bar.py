@@ -101,6 +101,7 @@ class StatusBar(Painted):
         self._activity: Activity = Idle()
         self._usage: UsageUpdated | None = None
         self._usage_inline = False
+        self._jobs = 0
         self._next: NextCall | None = None
         self._flash: tuple[str, float] | None = None
         self._now = clock()
@@ -122,6 +123,11 @@ class StatusBar(Painted):
     def show_usage(self, inline: bool) -> None:
         """Whether tokens, money and context belong on this line (the sidebar is hidden)."""
         self._usage_inline = inline
+        self.repaint()
+
+    def show_jobs(self, count: int) -> None:
+        """How many background jobs run; said here only while the sidebar is hidden."""
+        self._jobs = count
         self.repaint()
 
     def set_next(self, price_tag: NextCall | None) -> None:
@@ -251,13 +257,15 @@ class StatusBar(Painted):
 
     def _usage_parts(self) -> list[Part]:
         event = self._usage
+        jobs = [Part(Content.styled(self._t("status.jobs", n=self._jobs), "$primary"), 4)] if self._jobs else []
         if event is None:
-            return []
+            return jobs
         usage = event.totals.session_usage
         guess = "~" if event.totals.tokens_estimated else ""
         sent, cached, came = map(format_tokens, (usage.prompt, usage.cache_read, usage.output))
         tokens = f"↑{guess}{sent} ⟳{cached} ↓{guess}{came}"
         parts = [
+            *jobs,
             Part(Content.styled(tokens, "$text-muted"), 1),
             Part(Content(self._session_money(event.totals)), 3),
         ]
