@@ -29,6 +29,7 @@ from reactagent_tui.core.events import (
     RunStarted,
     SessionChanged,
     TitleChanged,
+    TodoChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
@@ -49,6 +50,7 @@ from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.base import ToolContext
+from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
@@ -92,6 +94,7 @@ class LiveSession:
 
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
+        self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
 
     # -- state ------------------------------------------------------------------------------
 
@@ -274,6 +277,7 @@ class LiveSession:
         self._tell_model()
         self._tell_budget()
         self._queue_changed()
+        self.todo.tell()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
@@ -387,6 +391,8 @@ class LiveSession:
             log_dir=self.file.folder / "output",
             plan_mode=self.mode == "plan",
             env=self.tool_env,
+            sees_images=self.provider.info.rules.supports_images,
+            todo=self.todo,
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
