@@ -67,10 +67,12 @@ def _parsed(html: str) -> BeautifulSoup:
 
         def handle_starttag(self, name: str, *args: Any, **options: Any) -> Any:
             ended = _ENDS.get(name.lower(), frozenset[str]())
-            if self.currentTag.name in ended:
+            tag = self.currentTag
+            if tag is not None and tag.name in ended:
                 self.endData()
-                while self.currentTag.name in ended:
-                    self.popTag()
+            while tag is not None and tag.name in ended:
+                self.popTag()
+                tag = self.currentTag
             return super().handle_starttag(name, *args, **options)
 
     return Page(html, "html.parser")
