@@ -16,6 +16,7 @@ from reactagent_tui.core.messages import Message
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+from reactagent_tui.core.tools.todo_list import TodoList
 
 
 class SessionLike(Protocol):
@@ -26,6 +27,7 @@ class SessionLike(Protocol):
     provider: ChatProvider
     ledger: Ledger
     budget: Budget | None
+    todo: TodoList
 
     @property
     def mode(self) -> Mode: ...
@@ -132,6 +134,10 @@ class SessionHost:
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()
+
+    @property
+    def todo(self) -> TodoList:
+        return self.session.todo
 
     async def new_session(self) -> None:
         await self._switch(None)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from reactagent_tui.core.llm.http import HttpPool
 from reactagent_tui.core.tools.base import Tool
 from reactagent_tui.core.tools.places import PathLocks
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.llm.http import HttpPool
 
 
 def builtin_tools(
@@ -42,7 +45,7 @@ def builtin_tools(
         Grep(),
         Glob(),
         ListDir(),
-        WebFetch(http or HttpPool(), fetch_private),
+        WebFetch(http, fetch_private),
         TodoWrite(),
         AskUser(),
     ]

@@ -7,13 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from reactagent_tui.core.display import DisplayBlock, MarkdownBlock, TextBlock, clean
 from reactagent_tui.core.errors import ConnectError, ProviderError
-from reactagent_tui.core.llm.http import HttpPool, Reply, proxy_for
 from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.tools.base import ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase, in_thread
@@ -22,6 +21,9 @@ from reactagent_tui.core.tools.schema import ToolArgs
 from reactagent_tui.core.tools.truncate import MAX_BYTES, cut_to_bytes, line_count, truncate
 from reactagent_tui.core.tools.web_address import AllowedPrivate, WebAddress, parse_address, reachable
 from reactagent_tui.core.tools.web_page import html_as_text, read_page
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.llm.http import HttpPool, Reply
 
 LARGEST = 5_000_000
 """Bytes of a body."""
@@ -60,11 +62,18 @@ class WebFetch(ToolBase[WebFetchArgs]):
     name = "web_fetch"
     args_type = WebFetchArgs
 
-    def __init__(self, http: HttpPool, allowed: Sequence[str] = (), *, seconds: float = SECONDS) -> None:
+    def __init__(self, http: HttpPool | None = None, allowed: Sequence[str] = (), *, seconds: float = SECONDS) -> None:
         super().__init__()
-        self._http = http
+        self._http_given = http
         self._allowed = AllowedPrivate(allowed)
         self._seconds = seconds
+
+    def _http(self) -> HttpPool:
+        """The pool of the program, or one of its own, built at the first page: HTTP is not loaded before."""
+        from reactagent_tui.core.llm.http import HttpPool
+
+        self._http_given = self._http_given or HttpPool()
+        return self._http_given
 
     def access_of(self, args: WebFetchArgs, ctx: ToolContext) -> Access:
         return Access(tool=self.name, workdir=ctx.workdir, network=True, subject=str(parse_address(args.url)))
@@ -105,12 +114,14 @@ class WebFetch(ToolBase[WebFetchArgs]):
         raise ToolFailure("redirect", f"{address} redirects more than {REDIRECTS} times, at last to {at}")
 
     async def _one(self, at: WebAddress) -> _Body:
+        from reactagent_tui.core.llm.http import proxy_for
+
         proxy = proxy_for(at.host, at.scheme)
         found = await reachable(at, self._allowed, behind_proxy=proxy is not None)
         ways: Sequence[str | None] = found[:_TRIED] if proxy is None else (None,)
         for address in ways:
             try:
-                async with self._http.visit(
+                async with self._http().visit(
                     str(at), address=address, proxy=proxy, headers=_HEADERS, connect_timeout=CONNECT_SECONDS
                 ) as reply:
                     return await _read(reply, at)
