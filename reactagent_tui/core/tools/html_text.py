@@ -92,7 +92,8 @@ def _tidy(text: str) -> str:
         line = line.rstrip()
         if line or (lines and lines[-1]):
             lines.append(line)
-    return "\n".join(lines).strip() + "\n"
+    text = "\n".join(lines).strip()
+    return f"{text}\n" if text else ""
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ def read_page(body: bytes, headers: Mapping[str, str], shown: str) -> Page:
     is_html = kind in _HTML or (not kind and _LOOKS_HTML.match(body) is not None)
     is_text = is_html or _TEXT.fullmatch(kind) is not None
     if not is_text and kind in ("", "application/octet-stream", "binary/octet-stream"):
-        is_text, kind = binary is None, kind or "text/plain"
+        is_text, kind = binary is None, kind or ("text/plain" if binary is None else "")
     if not is_text or (binary is not None and "charset" not in rest.lower()):
         named = kind if binary is None else f"{kind} ({binary})" if kind else binary
         raise ToolFailure(
