@@ -9,9 +9,11 @@ import secrets
 import stat
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from reactagent_tui.core.tools.disk import CLOEXEC, Cancelled
+from reactagent_tui.core.safety.files_seen import digest
+from reactagent_tui.core.tools.disk import CLOEXEC, Cancelled, digest_of_file
 from reactagent_tui.core.tools.failure import ToolFailure
 from reactagent_tui.core.tools.swap import put_instead, put_new
 
@@ -46,7 +48,7 @@ def write_atomically(path: Path, shown: str, data: bytes, before: bytes | None, 
         if before is None:
             put_new(temp, path, shown)
         else:
-            put_instead(temp, path, shown, before, stop)
+            put_instead(temp, path, shown, digest(before), stop, look=partial(_look, shown))
         done = True
     except OSError as error:
         raise _write_failure(error, shown) from error
@@ -61,6 +63,10 @@ def write_atomically(path: Path, shown: str, data: bytes, before: bytes | None, 
     for folder in (path.parent, *(folder.parent for folder in made)):
         _sync_folder(folder)
     return Written(0 if status is None else max(0, status.st_nlink - 1))
+
+
+def _look(shown: str, name: str | Path, stop: threading.Event) -> str | None:
+    return digest_of_file(Path(name), shown, stop)
 
 
 def _make_folders(folder: Path, made: list[Path]) -> None:

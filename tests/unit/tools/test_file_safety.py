@@ -76,7 +76,7 @@ def failing_at(number: int, code: int, patch: pytest.MonkeyPatch) -> Iterator[li
         here.setattr(atomic_write, "os", thin)
         here.setattr(swap, "os", thin)
         here.setattr(swap, "exchange", counted("exchange", swap.exchange))
-        here.setattr(swap, "digest_of_file", counted("look", swap.digest_of_file))
+        here.setattr(atomic_write, "_look", counted("look", atomic_write._look))
         here.setattr(Path, "mkdir", counted("mkdir", Path.mkdir))
         yield calls
 
@@ -172,7 +172,7 @@ atomic_write.write_atomically(Path(sys.argv[1]), "f", b"new" * 100000, b"old", t
 """
 
 
-@pytest.mark.parametrize("step", ["atomic_write._take_owner_and_mode", "swap.digest_of_file", "swap.exchange"])
+@pytest.mark.parametrize("step", ["atomic_write._take_owner_and_mode", "atomic_write._look", "swap.exchange"])
 def test_killed_in_the_middle(tmp_path: Path, step: str) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"old")
@@ -195,7 +195,7 @@ def saved_by_rename(path: Path) -> None:
 
 
 @pytest.mark.parametrize("save", [saved_in_place, saved_by_rename])
-@pytest.mark.parametrize("moment", ["digest_of_file", "exchange"])
+@pytest.mark.parametrize("moment", ["_look", "exchange"])
 async def test_an_editor_saves_between_the_look_and_the_write(
     file_ctx: ToolContext, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path], None], moment: str
 ) -> None:
@@ -204,7 +204,8 @@ async def test_an_editor_saves_between_the_look_and_the_write(
     path = file_ctx.workdir / "a"
     path.write_text("old\n")
     await read(file_ctx, "a")
-    real: Callable[..., Any] = getattr(swap, moment)
+    module = swap if moment == "exchange" else atomic_write
+    real: Callable[..., Any] = getattr(module, moment)
     saved: list[bool] = []
 
     def first_saved(*args: Any) -> Any:
@@ -213,7 +214,7 @@ async def test_an_editor_saves_between_the_look_and_the_write(
             save(path)
         return real(*args)
 
-    monkeypatch.setattr(swap, moment, first_saved)
+    monkeypatch.setattr(module, moment, first_saved)
     outcome = await edit(file_ctx, "a", "old", "new")
     assert saved
     assert outcome.error_kind == "stale"
@@ -223,7 +224,7 @@ async def test_an_editor_saves_between_the_look_and_the_write(
 
 async def test_without_an_exchange_the_file_is_renamed(file_ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     (file_ctx.workdir / "a").write_text("old\n")
-    monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+    monkeypatch.setattr(swap, "exchange", lambda one, other, fd: False)
     assert not (await edit(file_ctx, "a", "old", "new")).is_error
     assert everything(file_ctx.workdir) == {"a": b"new\n"}
 
@@ -239,7 +240,7 @@ async def test_a_file_that_appears_while_it_is_created(
         path.write_text("somebody else\n")
         real(new, target, shown)
 
-    def no_links(*args: Any) -> None:
+    def no_links(*args: Any, **options: Any) -> None:
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(atomic_write, "put_new", late)
@@ -254,7 +255,7 @@ async def test_a_file_that_appears_while_it_is_created(
 async def test_a_file_is_created_where_there_are_no_links(
     file_ctx: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_links(*args: Any) -> None:
+    def no_links(*args: Any, **options: Any) -> None:
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(swap.os, "link", no_links)

@@ -54,6 +54,10 @@ IMAGES = {
 }
 
 
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 async def seen(ctx: ToolContext, name: str, data: bytes, *, sees: bool = True) -> ToolOutcome:
     (ctx.workdir / name).write_bytes(data)
     return await ReadFile().run({"path": name}, dataclasses.replace(ctx, sees_images=sees))
@@ -69,9 +73,7 @@ async def test_an_image_becomes_an_attachment(file_ctx: ToolContext, name: str) 
     (file,) = outcome.attachments
     assert file.media_type == media
     (file_ctx.workdir / name).write_bytes(b"another")
-    copy = Path(file.path)
-    assert copy.read_bytes() == data
-    assert [path.name for path in file_ctx.log_dir.iterdir()] == [copy.name]
+    assert everything(file_ctx.log_dir) == {Path(file.path).name: data}
 
 
 @pytest.mark.parametrize("name", IMAGES)

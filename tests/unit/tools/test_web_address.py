@@ -174,3 +174,16 @@ def test_it_asks_without_a_rule(file_ctx: ToolContext) -> None:
     decision = Permissions("ask", (file_ctx.workdir,)).decide(access, reads_only=True)
     assert isinstance(decision, Ask)
     assert decision.reason == "asks.network"
+    assert decision.pattern == "web_fetch(domain:example.com)"
+
+
+@pytest.mark.parametrize("url", ["https://docs.example.com:8443/x", "http://127.0.0.1:99/"])
+def test_the_rule_it_offers_covers_the_site(file_ctx: ToolContext, url: str) -> None:
+    access = WebFetch().access({"url": url}, file_ctx)
+    rules = Permissions("ask", (file_ctx.workdir,))
+    decision = rules.decide(access, reads_only=True)
+    assert isinstance(decision, Ask)
+    rules.grant(access, decision.pattern)
+    assert isinstance(rules.decide(WebFetch().access({"url": f"{url}/more"}, file_ctx), reads_only=True), Allow)
+    other = WebFetch().access({"url": "https://other.example/"}, file_ctx)
+    assert isinstance(rules.decide(other, reads_only=True), Ask)
