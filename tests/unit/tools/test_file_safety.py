@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import resource
@@ -9,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from reactagent_tui.core.tools import atomic_write, disk, swap
+from reactagent_tui.core.tools import atomic_write, changes, disk, swap
 from reactagent_tui.core.tools.base import ToolContext, ToolOutcome
 from reactagent_tui.core.tools.edit_file import EditFile
 from reactagent_tui.core.tools.places import PathLocks
@@ -179,6 +181,34 @@ def test_killed_in_the_middle(tmp_path: Path, step: str) -> None:
     ended = subprocess.run([sys.executable, "-c", KILLED, str(path), step], check=False)
     assert ended.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
+
+
+async def test_a_stop_in_the_middle_leaves_the_old_file(file_ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file_ctx.workdir / "f").write_text("old\n")
+    begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
+    write_new, whole = atomic_write._write_new, changes.write_atomically
+
+    def slow(*args: Any) -> None:
+        write_new(*args)
+        begun.set()
+        go_on.wait(20)
+
+    def watched(*args: Any) -> Any:
+        try:
+            return whole(*args)
+        finally:
+            over.set()
+
+    monkeypatch.setattr(atomic_write, "_write_new", slow)
+    monkeypatch.setattr(changes, "write_atomically", watched)
+    task = asyncio.create_task(edit(file_ctx, "f", "old", "new"))
+    await asyncio.to_thread(begun.wait, 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    await asyncio.to_thread(over.wait, 20)
+    assert everything(file_ctx.workdir) == {"f": b"old\n"}
 
 
 # --- somebody else writes too

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -215,6 +219,56 @@ async def test_the_next_address_is_tried(file_ctx: ToolContext, site: WebSite, m
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
     assert "at last" in (await fetch(file_ctx, f"http://named.example:{site.port}/", "named.example")).text
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for `named.example`, with its key in the same file."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl here to make a certificate")
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    made = (
+        openssl,
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    )
+    names = ("-subj", "/CN=named.example", "-addext", "subjectAltName=DNS:named.example")
+    subprocess.run([*made, *names, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    cert.write_bytes(cert.read_bytes() + key.read_bytes())
+    return cert
+
+
+@pytest.mark.parametrize(("name", "proves"), [("named.example", True), ("other.example", False)])
+async def test_tls_proves_the_name_though_the_address_is_dialled(
+    file_ctx: ToolContext, monkeypatch: pytest.MonkeyPatch, certificate: Path, name: str, proves: bool
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    asked: list[str | None] = []
+    tls.sni_callback = lambda _socket, host, _context: asked.append(host)
+    real = asyncio.get_running_loop().getaddrinfo
+
+    async def look_up(host: Any, port: Any, **options: Any) -> Any:
+        if not str(host).endswith(".example"):
+            return await real(host, port, **options)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    with WebSite(tls) as site:
+        site.answers["/"] = Answer(b"over TLS", "text/plain")
+        outcome = await fetch(file_ctx, f"https://{name}:{site.port}/")
+    assert asked == [name]
+    assert ("over TLS" in outcome.text) is proves
+    assert ("certificate" in outcome.text) is not proves
 
 
 async def test_nobody_listens(file_ctx: ToolContext) -> None:
