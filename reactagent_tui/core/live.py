@@ -159,6 +159,7 @@ class LiveSession(SessionState):
         if self.rewinder is not None:
             self.rewinder.tell_pending()
         self.tell_jobs()
+        self.todo.tell()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
@@ -296,6 +297,8 @@ class LiveSession(SessionState):
             before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
             after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
             jobs=self.jobs,
+            sees_images=self.provider.info.rules.supports_images,
+            todo=self.todo,
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:

@@ -343,7 +343,11 @@ class Runtime:
 
     def _toolkit(self, workdir: Path) -> Toolkit:
         tools = builtin_tools(
-            locks=self._locks, shell_timeout=self.loaded.config.tools.shell_timeout, secrets=self._key_variables()
+            locks=self._locks,
+            shell_timeout=self.loaded.config.tools.shell_timeout,
+            secrets=self._key_variables(),
+            http=self._http,
+            fetch_private=self.loaded.config.tools.fetch_private,
         )
         return Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
 

@@ -26,6 +26,7 @@ from reactagent_tui.core.events import (
     QueueChanged,
     QueuedMessage,
     TitleChanged,
+    TodoChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
@@ -45,6 +46,7 @@ from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 ROOM_FOR_WORK = 4_000
@@ -89,6 +91,7 @@ class SessionState:
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
         self._counters = Counters(self.calibration, lambda: self.ledger.rows)
+        self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
         self.jobs = SessionJobs(
             lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
         )

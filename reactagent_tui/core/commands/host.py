@@ -18,6 +18,7 @@ from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.todo_list import TodoList
 
 
 class SessionLike(Protocol):
@@ -29,6 +30,7 @@ class SessionLike(Protocol):
     ledger: Ledger
     budget: Budget | None
     jobs: SessionJobs
+    todo: TodoList
 
     @property
     def mode(self) -> Mode: ...
@@ -156,6 +158,10 @@ class SessionHost:
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()
+
+    @property
+    def todo(self) -> TodoList:
+        return self.session.todo
 
     async def new_session(self) -> None:
         await self._switch(None)

@@ -21,6 +21,7 @@ from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.todo_list import TodoList
 
 Translate: TypeAlias = Callable[..., str]
 
@@ -64,6 +65,8 @@ class Host(Protocol):
     @property
     def is_running(self) -> bool: ...
     def rewound(self, outcome: Outcome, *, forward: bool = False) -> None: ...
+    @property
+    def todo(self) -> TodoList: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
 

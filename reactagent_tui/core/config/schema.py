@@ -142,6 +142,8 @@ class ToolSettings(Section):
 
     shell_timeout: Annotated[float, Field(ge=1, le=600)] = 10.0
     """Seconds, when the model names none."""
+    fetch_private: list[str] = Field(default_factory=list)
+    """Private hosts and networks that web_fetch may reach."""
 
 
 class TokenSettings(Section):

@@ -19,17 +19,14 @@ from reactagent_tui.core.messages import ResultStatus, ToolCall, ToolResult
 from reactagent_tui.core.react import observation
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion, Question
 from reactagent_tui.core.safety.permissions import Access, Allow, Ask, Decision, Deny
-from reactagent_tui.core.tools.base import Effect, Tool, ToolContext, ToolOutcome
+from reactagent_tui.core.tools.base import Effect, StoppedByUser, Tool, ToolContext, ToolOutcome
+from reactagent_tui.core.tools.hints import with_hint
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
 PARALLEL = 8
 LONGEST_REPAIRED = 20_000
 """Characters of broken arguments that are looked at: repairing takes 40 ms for these and grows with the square."""
-
-
-class StoppedByUser(Exception):
-    """The user answered a question with "no, and stop"."""
 
 
 class PermissionRules(Protocol):
@@ -214,7 +211,7 @@ class Executor:
                 await ctx.before_write(writes)
             slot.started = time.monotonic()
             self._event(slot, ToolStarted, call=slot.call)
-            outcome = await tool.run(slot.args, ctx)
+            outcome = with_hint(await tool.run(slot.args, ctx))
             self._finish(slot, outcome, "failed" if outcome.is_error else "done")
             if writes is not None:
                 await ctx.after_write(writes)
@@ -313,6 +310,7 @@ class Executor:
             status=status,
             summary=outcome.summary,
             seconds=round(seconds, 3),
+            attachments=outcome.attachments,
         )
         self.keep(slot.result)
         self._event(

@@ -36,6 +36,7 @@ from reactagent_tui.tui.widgets.status_bar import (
     Stopping,
     WaitingForUser,
 )
+from reactagent_tui.tui.widgets.todo_panel import TodoLine, TodoPanel
 from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 from reactagent_tui.tui.widgets.usage_panel import UsagePanel
 
@@ -117,8 +118,10 @@ class ChatScreen(ChatKeys):
         self.usage_panel = UsagePanel(t, id="usage")
         self.jobs_tray = JobsTray(t, id="jobs")
         self.tools = ToolSidebar(t, id="tools")
+        self.todo = TodoPanel(t, id="todo")
+        self.todo_line = TodoLine(t, id="todo-line")
         self.status = StatusBar(t, reduced_motion=app.boot.reduced_motion, id="status")
-        self.sidebar = Vertical(self.usage_panel, self.tools, id="sidebar")
+        self.sidebar = Vertical(self.usage_panel, self.tools, self.todo, id="sidebar")
         self._fit(app.size)
         yield self.header
         with Horizontal(id="body"):
@@ -138,7 +141,7 @@ class ChatScreen(ChatKeys):
 
     async def mount_hidden(self) -> None:
         """The widgets that the first frame does not show."""
-        hidden = (self.below, self.queue_list, self.dock, self.search_bar, self.popup)
+        hidden = (self.below, self.todo_line, self.queue_list, self.dock, self.search_bar, self.popup)
         await self.query_one("#main").mount_all(hidden, before=self.prompt)
         if self.search_bar.is_open:
             self.search_bar.focus()  # asked for by an early key
@@ -183,6 +186,7 @@ class ChatScreen(ChatKeys):
         if self.sidebar.display != shown:
             self.sidebar.display = shown
         self.status.show_usage(inline=not shown)
+        self.todo_line.show_instead(not shown)
         self.header.display = size.height >= 12
         self.set_class(size.height >= ROOMY, "-roomy", update=self.is_mounted)
 

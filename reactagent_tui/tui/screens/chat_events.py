@@ -32,6 +32,7 @@ from reactagent_tui.core.events import (
     ThinkingDelta,
     TitleChanged,
     TodayChanged,
+    TodoChanged,
     ToolCallDelta,
     ToolFinished,
     ToolOutput,
@@ -182,8 +183,11 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
             _model_changed(chat, event)
         case TitleChanged(title=title):
             chat.set_title(title)
+        case TodoChanged(items=items):
+            chat.todo.update_todo(items)
+            chat.todo_line.update_todo(items)
         case _:
-            pass  # StepFinished, CompactionDone, TodoChanged: nothing of theirs is on this screen
+            pass  # StepFinished, CompactionDone: nothing of theirs is on this screen
 
 
 def _question_asked(chat: ChatScreen, question_id: str, question: Question) -> None:
