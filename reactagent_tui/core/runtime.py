@@ -29,13 +29,12 @@ from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.http import HttpPool
-from reactagent_tui.core.llm.local_models import LocalChoice, discover, stand_in, with_local
-from reactagent_tui.core.llm.local_provider import LocalChatProvider
+from reactagent_tui.core.llm.local_models import LocalChoice, with_local
 from reactagent_tui.core.llm.local_servers import LocalServer
-from reactagent_tui.core.llm.paced import PacedProvider
 from reactagent_tui.core.llm.pacing import Pacers
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
 from reactagent_tui.core.llm.vocabulary import Vocabulary
+from reactagent_tui.core.local_watch import LocalWatch
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
@@ -90,13 +89,13 @@ class Runtime:
     _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
     _locks: PathLocks = field(default_factory=PathLocks)
     _providers: dict[str, ChatProvider] = field(default_factory=dict[str, ChatProvider])
-    _servers: tuple[LocalServer, ...] = ()
-    _stand_in: LocalChoice | None = None
-    _learning: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
     _skills: dict[Path, SkillLibrary] = field(default_factory=dict[Path, SkillLibrary])
     _instructions: dict[str, tuple[tuple[str, str], ...]] = field(
         default_factory=dict[str, tuple[tuple[str, str], ...]]
     )
+
+    def __post_init__(self) -> None:
+        self._local = LocalWatch(self.loaded, self._http, self._window_told)
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -124,8 +123,8 @@ class Runtime:
 
     def resolve(self, name: str | None = None) -> Resolved:
         """The model `name` (or the configured one) with its endpoint. Raises ConfigError."""
-        if name is None and self._stand_in is not None:
-            name = self._stand_in.name
+        if name is None and self._local.stand_in is not None:
+            name = self._local.stand_in.name
         return resolve_model(self.loaded, "demo" if self.options.demo and name is None else name)
 
     def has_model(self) -> bool:
@@ -143,7 +142,7 @@ class Runtime:
         if key not in self._providers:
             self._secrets.append(resolved.endpoint.api_key)
             provider = self._providers[key] = make_provider(resolved, self._http, self._pacers)
-            self._watch(provider)
+            self._local.watch(provider)
         return self._providers[key]
 
     def vocabulary(self) -> Vocabulary:
@@ -154,14 +153,13 @@ class Runtime:
 
     def models(self) -> list[ModelChoice]:
         """Models the picker offers: configured ones, those of providers with a key, and the demo."""
-        return list(with_local(list_models(self.loaded), self._servers))
+        return list(with_local(list_models(self.loaded), self._local.servers))
 
     # -- servers of this machine ------------------------------------------------------------
 
     async def find_servers(self) -> tuple[LocalServer, ...]:
         """Look for model servers on this machine; `models` lists theirs from now on. Takes at most half a second."""
-        self._servers = await discover(self.loaded, self._http, windows=True)
-        return self._servers
+        return await self._local.find()
 
     async def use_local_server(self) -> LocalChoice | None:
         """When nothing is configured and a server of this machine answers: its model is the model from now on."""
@@ -170,25 +168,12 @@ class Runtime:
         try:
             self.resolve()
         except ConfigError:
-            self._stand_in = await stand_in(self.loaded, self._http)
-        return self._stand_in
+            await self._local.choose()
+        return self._local.stand_in
 
     async def windows_known(self) -> None:
         """Until the servers of this machine have said how large their windows are, or were silent for too long."""
-        if self._learning:
-            await asyncio.wait(self._learning)
-
-    def _watch(self, provider: ChatProvider) -> None:
-        """Let a server of this machine say how large its window is."""
-        local = provider.paced if isinstance(provider, PacedProvider) else provider
-        if not isinstance(local, LocalChatProvider):
-            return
-        local.on_window = lambda: self._window_told(provider)
-        with contextlib.suppress(RuntimeError):  # no loop: the first reply asks
-            loop = asyncio.get_running_loop()
-            task = loop.create_task(local.learn_window(), name="window of a local model")
-            self._learning.add(task)
-            task.add_done_callback(self._learning.discard)
+        await self._local.windows_known()
 
     def _window_told(self, provider: ChatProvider) -> None:
         for session in self.sessions.values():
@@ -299,8 +284,7 @@ class Runtime:
         """Stop every run, close every file and connection, end every process a tool left behind but kept jobs."""
         for session_id in list(self.sessions):
             await self.close_session(session_id, keep_jobs)
-        for task in self._learning:
-            task.cancel()
+        self._local.close()
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()
