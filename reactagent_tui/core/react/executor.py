@@ -207,8 +207,10 @@ class Executor:
             if complaint is not None:
                 self._finish(slot, ToolOutcome(complaint, is_error=True, summary="bad arguments"), "failed")
                 return
-            if not await self._allowed(slot, tool, ctx):
+            access = await self._allowed(slot, tool, ctx)
+            if access is None:
                 return
+            ctx = replace(ctx, judged=access)
             slot.started = time.monotonic()
             self._event(slot, ToolStarted, call=slot.call)
             outcome = await tool.run(slot.args, ctx)
@@ -225,26 +227,33 @@ class Executor:
             text = observation.RAISED.format(kind=type(error).__name__, text=error)
             self._finish(slot, ToolOutcome(text, is_error=True, summary=type(error).__name__), "failed")
 
-    async def _allowed(self, slot: _Slot, tool: Tool, ctx: ToolContext) -> bool:
+    async def _allowed(self, slot: _Slot, tool: Tool, ctx: ToolContext) -> Access | None:
+        """What the call may touch, or None when it may not run (the slot says why)."""
         access = tool.access(slot.args, ctx)
         reads_only = slot.effect is not Effect.WRITES
-        decision = self.permissions.decide(access, reads_only=reads_only)
+        decision = await self._decision(access, reads_only)
         if isinstance(decision, Ask):
             async with self._asking:
                 # an answer given meanwhile (allow for the session) may have settled this one too
-                decision = self.permissions.decide(access, reads_only=reads_only)
+                decision = await self._decision(access, reads_only)
                 if isinstance(decision, Ask) and not await self._ask_user(slot, tool, ctx, access, decision):
-                    return False
+                    return None
         match decision:
             case Allow():
-                return True
+                return access
             case Deny(text=text):
                 self.denied.append(slot.call)
                 self._finish(slot, ToolOutcome(text, is_error=True, summary="not allowed"), "denied")
-                return False
+                return None
             case Ask():
                 # while the user thought, a link on the way may have been changed: then another file was allowed
-                return tool.access(slot.args, ctx) == access or await self._allowed(slot, tool, ctx)
+                return access if tool.access(slot.args, ctx) == access else await self._allowed(slot, tool, ctx)
+
+    async def _decision(self, access: Access, reads_only: bool) -> Decision:
+        """A command line is judged in a thread: it may be long, and what it names is looked up on the disk."""
+        if access.command is None:
+            return self.permissions.decide(access, reads_only=reads_only)
+        return await asyncio.to_thread(self.permissions.decide, access, reads_only=reads_only)
 
     async def _ask_user(self, slot: _Slot, tool: Tool, ctx: ToolContext, access: Access, asked: Ask) -> bool:
         self._event(slot, ToolStarted, call=slot.call, waiting=True)

@@ -45,7 +45,7 @@ def dangers(line: CommandLine, place: Place) -> tuple[str, ...]:
         found["risk.hidden"] = None
     for name in foreign_code(line):
         found[f"risk.pipe_to_shell\t{name}"] = None
-    items = placed(line, place.workdir, place.home)
+    items = placed(line, place)
     sweeps = Sweeps(items, place)
     # Names of key files first: of very many values only some are tried.
     bindings = sorted(set(line.bindings), key=lambda bound: not place.holds_keys(place.workdir / bound[1].text))
@@ -64,7 +64,7 @@ def _of_part(item: PlacedPart, place: Place) -> Iterator[str]:
     yield from _devices(part, name)
     yield from _force_push(part)
     for word in written_by(part):
-        for path in expand(word, item.cwd, place.home):
+        for path in expand(word, item.cwd, place):
             if not place.contains(path):
                 yield f"risk.outside\t{path}"
                 break
@@ -85,7 +85,7 @@ def _deletions(item: PlacedPart, place: Place) -> Iterator[str]:
 
 
 def _deletion_of(word: Word, cwd: Path | None, place: Place) -> Iterator[str]:
-    path = resolve(word, cwd, place.home)
+    path = resolve(word, cwd, place)
     if path is None:
         if word != ANYTHING and (cwd is None or _dangerous_when_empty(word, cwd, place)):
             yield f"risk.empty_variable\t{word.text}"
@@ -109,7 +109,7 @@ def _dangerous_when_empty(word: Word, cwd: Path, place: Place) -> bool:
         return emptied.startswith(("$", "`"))
     if not emptied or (emptied.startswith("/") and len(Path(emptied).parts) <= _TOP):
         return True
-    path = resolve(Word(emptied, glob=word.glob), cwd, place.home)
+    path = resolve(Word(emptied, glob=word.glob), cwd, place)
     return path is None or place.is_vital(_whole_folder(path, word))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -145,9 +146,15 @@ def _subject_matches(spec: str, subject: str) -> bool:
 
 def _is_protected(path: Path, roots: Sequence[Path]) -> bool:
     for root in roots:
-        if path.is_relative_to(root) and any(part in _PROTECTED for part in path.relative_to(root).parts):
+        if path.is_relative_to(root) and any(_folded(part) in _PROTECTED for part in path.relative_to(root).parts):
             return True
     return False
+
+
+def _folded(name: str) -> str:
+    """The name as the most forgiving disk takes it: no case, no invisible characters, `GIT~1` for `.git`."""
+    plain = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold().rstrip(". ")
+    return f".{plain[:-2]}" if plain.endswith(("~1", "~2")) else plain
 
 
 def _judge_command(here: Situation, access: Access, command: str) -> Decision:
@@ -173,7 +180,7 @@ def _judge_command(here: Situation, access: Access, command: str) -> Decision:
         return Allow("session: this command")
     if bundled:
         return Allow("bundled skill")
-    if line.unparsable:
+    if line.unparsable or place.is_exhausted:
         return Ask("asks.unparsable", risk=(*risk, "risk.unparsable"))
     if here.mode == "auto":
         return Allow("mode: auto")
@@ -184,11 +191,11 @@ def _judge_parts(here: Situation, line: CommandLine, place: Place, risk: tuple[s
     data = command_data()
     reasons: list[str] = []
     new: list[SimpleCommand] = []
-    items = placed(line, place.workdir, here.home)
+    items = placed(line, place)
     sweeps = Sweeps(items, place)
     for item in items:
         if part_only_reads(item.part, line.functions):
-            outside = _read_outside(item, here, data)
+            outside = _read_outside(item, here, place, data)
             swept = sweeps.keys(item)
             if outside is None and not swept:
                 continue
@@ -231,7 +238,7 @@ def _reason(part: SimpleCommand, data: CommandData) -> str:
     return "asks.command"
 
 
-def _read_outside(item: PlacedPart, here: Situation, data: CommandData) -> Path | None:
+def _read_outside(item: PlacedPart, here: Situation, place: Place, data: CommandData) -> Path | None:
     """The first existing path outside the workspace (and not a common system one) that this part reads."""
     name = item.part.name.rsplit("/", 1)[-1]
     rule = data.read_only.get(name)
@@ -241,7 +248,7 @@ def _read_outside(item: PlacedPart, here: Situation, data: CommandData) -> Path 
     if item.cwd is not None and not _free_to_read(item.cwd, here, data):
         return item.cwd
     for word in read_by(item.part):
-        for path in expand(word, item.cwd, here.home):
+        for path in expand(word, item.cwd, place):
             if not _free_to_read(path, here, data) and path.exists():
                 return path
     return None
@@ -260,7 +267,7 @@ def _only_edits(item: PlacedPart, here: Situation, place: Place, data: CommandDa
         return False
     touched = (*written_by(part), *(operands_of(part) if is_edit else ()))
     for word in touched:
-        path = resolve(word, item.cwd, here.home)
+        path = resolve(word, item.cwd, place)
         if path is None or not place.contains(path) or _is_protected(path, here.roots):
             return False
-    return _read_outside(item, here, data) is None
+    return _read_outside(item, here, place, data) is None

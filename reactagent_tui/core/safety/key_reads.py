@@ -71,11 +71,18 @@ def _read_words(part: SimpleCommand) -> Iterator[Word]:
                 yield Word(word.text[3:], word.dynamic, word.glob, True)
 
 
-def _named(word: Word, item: PlacedPart, place: Place, bindings: Bindings) -> Iterator[str]:
+def _named(word: Word, item: PlacedPart, place: Place, bindings: Bindings) -> tuple[str, ...]:
+    key = (word, item.cwd)
+    if key not in place.key_names:
+        place.key_names[key] = tuple(_looked_up(word, item, place, bindings))
+    return place.key_names[key]
+
+
+def _looked_up(word: Word, item: PlacedPart, place: Place, bindings: Bindings) -> Iterator[str]:
     for form in known_forms(word, bindings):
         if form.dynamic and _KEY_NAMES.search(form.text):
             yield form.text
-        for path in expand(form, item.cwd, place.home):
+        for path in expand(form, item.cwd, place):
             if place.holds_keys(path):
                 yield str(path)
 

@@ -46,6 +46,8 @@ class ToolContext:
     plan_mode: bool = False
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Extra environment for commands (`SKILL_DIR`)."""
+    judged: Access | None = None
+    """What permissions let this call touch; a path that leads elsewhere by now is refused. None: not judged (tests)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from reactagent_tui.core.safety.files_seen import digest
+from reactagent_tui.core.tools.anchored import Anchored, anchored
 from reactagent_tui.core.tools.failure import ToolFailure
 
 CHUNK = 1 << 20
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)  # Windows has none and needs none
 MAX_EDITED = 32 << 20
 """Bytes up to which a file is edited or overwritten in memory."""
 
@@ -42,9 +42,17 @@ def refuse_special(mode: int, shown: str) -> None:
 
 
 def open_regular(path: Path, shown: str) -> BinaryIO:
-    """The file for reading. Never waits on a pipe or device: those are refused before and after opening."""
-    refuse_special(path.stat().st_mode, shown)
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _CLOEXEC)
+    """The file of this real path for reading. Never waits on a pipe or device: those are refused before and after.
+
+    Raises OSError, and ToolFailure when a link was put on the way or the file is none.
+    """
+    with anchored(path.parent, shown) as folder:
+        return _open_in(folder, path.name, shown)
+
+
+def _open_in(folder: Anchored, name: str, shown: str) -> BinaryIO:
+    refuse_special(folder.status(name).st_mode, shown)
+    fd = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         refuse_special(os.fstat(fd).st_mode, shown)
         return os.fdopen(fd, "rb", buffering=0)
@@ -71,11 +79,11 @@ def read_whole(path: Path, shown: str) -> bytes | None:
     return data
 
 
-def digest_of_file(path: Path, shown: str, stop: threading.Event) -> str | None:
+def _digest_in(folder: Anchored, name: str, shown: str, stop: threading.Event) -> str | None:
     """The content hash of a file of any size, or None when it does not exist."""
     hasher = hashlib.blake2b(digest_size=16)
     try:
-        with open_regular(path, shown) as file:
+        with _open_in(folder, name, shown) as file:
             while chunk := file.read(CHUNK):
                 if stop.is_set():
                     raise Cancelled
@@ -88,34 +96,41 @@ def digest_of_file(path: Path, shown: str, stop: threading.Event) -> str | None:
 def write_atomically(path: Path, shown: str, data: bytes, before: bytes | None, stop: threading.Event) -> None:
     """Put `data` in place of `before` (None: the file does not exist yet), all or nothing.
 
-    Mode and owner stay. Raises ToolFailure when the file is no longer `before`, is read-only, or cannot be written;
-    the old file is then untouched and no temporary file is left.
+    Mode and owner stay. Raises ToolFailure when the file is no longer `before`, is read-only, cannot be written, or
+    when a link was put on the way to it; the old file is then untouched and no temporary file is left.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    status = path.stat() if before is not None else None
+    try:
+        with anchored(path.parent, shown, create=True) as folder:
+            _write_in(folder, path.name, shown, data, before, stop)
+    except OSError as error:
+        raise _write_failure(error, shown) from error
+
+
+def _write_in(
+    folder: Anchored, name: str, shown: str, data: bytes, before: bytes | None, stop: threading.Event
+) -> None:
+    status = folder.status(name) if before is not None else None
     if status is not None and not status.st_mode & 0o222:
         raise ToolFailure("permission", f"{shown} is read-only (mode {stat.S_IMODE(status.st_mode):04o}); not written.")
-    temp = path.parent / f".{os.fsdecode(os.fsencode(path.name)[:100])}.{secrets.token_hex(6)}.tmp"
+    temp = f".{os.fsdecode(os.fsencode(name)[:100])}.{secrets.token_hex(6)}.tmp"
     try:
-        _write_new(temp, data, status)
+        _write_new(folder, temp, data, status)
         expected = None if before is None else digest(before)
-        if digest_of_file(path, shown, stop) != expected:
+        if _digest_in(folder, name, shown, stop) != expected:
             raise ToolFailure("stale", f"{shown} changed on disk a moment ago; not written. Read it again first.")
         if stop.is_set():
             raise Cancelled
-        os.replace(temp, path)
-    except OSError as error:
-        raise _write_failure(error, shown) from error
+        folder.replace(temp, name)
     finally:
         with contextlib.suppress(OSError):
-            temp.unlink()
-    _sync_folder(path.parent)
+            folder.remove(temp)
+    folder.sync()
 
 
-def _write_new(temp: Path, data: bytes, like: os.stat_result | None) -> None:
+def _write_new(folder: Anchored, temp: str, data: bytes, like: os.stat_result | None) -> None:
     """A new file, on disk for sure, with the mode and owner of the old one (or those of any new file)."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC | getattr(os, "O_BINARY", 0)
-    fd = os.open(temp, flags, 0o666 if like is None else 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    fd = folder.open(temp, flags, 0o666 if like is None else 0o600)
     with os.fdopen(fd, "wb", buffering=0) as file:
         view = memoryview(data)
         while view:
@@ -150,13 +165,3 @@ def _write_failure(error: OSError, shown: str) -> ToolFailure:
         case _:
             why = error.strerror or str(error)
     return ToolFailure("write_failed", f"{shown} was not written: {why}. What was there before is unchanged.")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable where the system allows it."""
-    with contextlib.suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

@@ -15,6 +15,7 @@ import pytest
 
 from reactagent_tui.core.display import DiffBlock, TextBlock
 from reactagent_tui.core.tools import disk
+from reactagent_tui.core.tools.anchored import Anchored
 from reactagent_tui.core.tools.base import Effect, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.edit_file import EditFile
 from reactagent_tui.core.tools.places import PathLocks
@@ -264,7 +265,7 @@ async def test_a_full_disk_leaves_the_old_file(
     path.write_text("old\n")
     await read(file_ctx, "a")
 
-    def full(*args: object) -> None:
+    def full(*args: object, **named: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     if step == "write":
@@ -285,8 +286,8 @@ async def test_a_change_in_the_last_moment_is_seen(file_ctx: ToolContext, monkey
     await read(file_ctx, "a")
     real = disk._write_new
 
-    def slow(temp: Path, data: bytes, like: os.stat_result | None) -> None:
-        real(temp, data, like)
+    def slow(folder: Anchored, temp: str, data: bytes, like: os.stat_result | None) -> None:
+        real(folder, temp, data, like)
         path.write_text("somebody else\n")
 
     monkeypatch.setattr(disk, "_write_new", slow)
