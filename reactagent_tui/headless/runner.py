@@ -92,6 +92,8 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         for warning in runtime.loaded.warnings:
             reporter.say(warning, always=True)
         session = runtime.open_session(task.workdir, resume=_resumed(runtime, task))
+        if left_out := runtime.trust.left_out(session.workdir):
+            reporter.say(t("trust.left_out", what=", ".join(t(f"trust.{kind}") for kind in left_out)), always=True)
         message: UserMessage | None = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:

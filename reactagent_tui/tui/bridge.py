@@ -388,6 +388,7 @@ class Bridge:
         agent.session = runtime.open_session(workdir, resume=resumed)
         agent.session.announce()
         agent.reporter.repeat(agent.session.id)
+        runtime.ask_trust(agent.session)
         if wanted == "" and resumed is None:
             agent.session.notice("session.none_to_resume", level="warn")
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
-from reactagent_tui.core.commands.registry import Translate
+from reactagent_tui.core.commands.registry import FolderTrustLike, Rules, Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
@@ -28,6 +28,8 @@ class SessionLike(Protocol):
     budget: Budget | None
 
     @property
+    def permissions(self) -> Rules: ...
+    @property
     def mode(self) -> Mode: ...
     def set_mode(self, mode: Mode) -> None: ...
     def set_provider(self, provider: ChatProvider) -> None: ...
@@ -46,6 +48,15 @@ class RuntimeLike(Protocol):
     def models(self) -> list[ModelChoice]: ...
     def skills(self, workdir: Path) -> SkillLibrary: ...
     def config_lines(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def trust(self) -> FolderTrustAnswers: ...
+    def trust_changed(self, workdir: Path) -> None: ...
+
+
+class FolderTrustAnswers(FolderTrustLike, Protocol):
+    """The same, and remembering an answer."""
+
+    def answer(self, folder: Path, trusted: bool) -> None: ...
 
 
 async def _cannot_switch(_wanted: str | None) -> None:
@@ -129,6 +140,19 @@ class SessionHost:
 
     def take_fallback(self) -> bool:
         return self.session.take_fallback()
+
+    @property
+    def permissions(self) -> Rules:
+        return self.session.permissions
+
+    @property
+    def trust(self) -> FolderTrustLike:
+        return self.runtime.trust
+
+    def set_trusted(self, trusted: bool) -> None:
+        """Raises StorageError."""
+        self.runtime.trust.answer(self.session.workdir, trusted)
+        self.runtime.trust_changed(self.session.workdir)
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()

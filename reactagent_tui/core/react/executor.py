@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, assert_never
 
-from reactagent_tui.core.events import AgentEvent, StopReport, ToolFinished, ToolOutput, ToolStarted
+from reactagent_tui.core.errors import StorageError
+from reactagent_tui.core.events import AgentEvent, Notice, StopReport, ToolFinished, ToolOutput, ToolStarted
 from reactagent_tui.core.messages import ResultStatus, ToolCall, ToolResult
 from reactagent_tui.core.react import observation
-from reactagent_tui.core.reporter import Answer, ApprovalQuestion, Question
+from reactagent_tui.core.reporter import Answer, ApprovalQuestion, GrantScope, Question
 from reactagent_tui.core.safety.permissions import Access, Allow, Ask, Decision, Deny
 from reactagent_tui.core.tools.base import Effect, Tool, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.toolkit import Toolkit
@@ -36,7 +37,7 @@ class PermissionRules(Protocol):
     """The part of the permission engine that the executor uses."""
 
     def decide(self, access: Access, *, reads_only: bool) -> Decision: ...
-    def grant(self, access: Access, pattern: str | None) -> None: ...
+    def grant(self, access: Access, pattern: str | None, scope: GrantScope = "session") -> None: ...
 
 
 @dataclass
@@ -259,12 +260,14 @@ class Executor:
         self._event(slot, ToolStarted, call=slot.call, waiting=True)
         question = ApprovalQuestion(
             tool=tool.name,
-            subject=access.command or next((ctx.workspace.shown(p) for p in access.writes + access.reads), ""),
+            subject=access.command
+            or next((ctx.workspace.shown(p) for p in access.writes + access.reads), access.subject),
             blocks=await tool.preview(slot.args, ctx),
             reason=asked.reason,
             pattern=None if asked.dangerous else asked.pattern,
             risk=asked.risk,
             dangerous=asked.dangerous,
+            new=asked.new,
             agent=self.agent,
         )
         answer = await self.ask(question)
@@ -275,11 +278,7 @@ class Executor:
                 self.permissions.grant(access, None)
                 return True
             case "pattern":
-                try:
-                    self.permissions.grant(access, answer.pattern or asked.pattern)
-                except ValueError as error:
-                    # the call was allowed all the same; only the rule for later ones cannot be kept
-                    log.warning("the rule %r was not kept: %s", answer.pattern, error)
+                self._grant(access, answer.pattern or asked.pattern, answer.scope)
                 return True
             case "deny" | "stop":
                 self.denied.append(slot.call)
@@ -292,6 +291,14 @@ class Executor:
                 return False
             case _:
                 assert_never(answer.verdict)
+
+    def _grant(self, access: Access, pattern: str | None, scope: GrantScope) -> None:
+        """The call was allowed in any case; a rule for later ones that cannot be kept is told to the user."""
+        try:
+            self.permissions.grant(access, pattern, scope)
+        except (ValueError, StorageError) as error:
+            log.warning("the rule %r was not kept: %s", pattern, error)
+            self.emit(Notice, {"key": "permissions.not_kept", "params": {"text": str(error)}, "level": "warn"})
 
     def _partial(self, slot: _Slot) -> ToolOutcome:
         """What an interrupted call had produced so far."""

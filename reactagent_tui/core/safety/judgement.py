@@ -30,6 +30,7 @@ from reactagent_tui.core.safety.rules import (
     Rule,
     command_matches,
     matching_rule,
+    matching_text,
     may_match,
     path_matches,
     propose_for_command,
@@ -214,7 +215,9 @@ def _judge_parts(here: Situation, line: CommandLine, place: Place, risk: tuple[s
     if not new:
         return Allow(_why_free(here, line))
     reason = reasons[0] if len(set(reasons)) == 1 else "asks.command"
-    return Ask(reason, propose_for_command(new), tuple(dict.fromkeys(risk)))
+    named = tuple(matching_text(part) for part in new if part.words)
+    some = named if len(named) < sum(1 for part in line.parts if part.words) else ()
+    return Ask(reason, propose_for_command(new), tuple(dict.fromkeys(risk)), new=tuple(dict.fromkeys(some)))
 
 
 def _why_free(here: Situation, line: CommandLine) -> str:

@@ -47,7 +47,7 @@ def parse_rule(text: str) -> Rule:
     """Raises ValueError for text that is no rule."""
     found = _RULE.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is not a permission rule; write tool or tool(pattern)")
+        raise ValueError(f"{text!r} is no permission rule; write tool or tool(pattern)")
     name, spec = found[1], found[2]
     return Rule(text.strip(), _ALIASES.get(name, (name,)), None if spec in (None, "", "*") else spec)
 
