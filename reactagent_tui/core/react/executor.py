@@ -20,6 +20,7 @@ from reactagent_tui.core.messages import ResultStatus, ToolCall, ToolResult
 from reactagent_tui.core.react import observation
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion, GrantScope, Question
 from reactagent_tui.core.safety.permissions import Access, Allow, Ask, Decision, Deny
+from reactagent_tui.core.safety.refusals import instead_of
 from reactagent_tui.core.tools.base import Effect, Tool, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.toolkit import Toolkit
 
@@ -285,6 +286,8 @@ class Executor:
                 text = observation.DENIED
                 if answer.comment.strip():
                     text = observation.DENIED_WITH_COMMENT.format(comment=answer.comment.strip())
+                if instead := instead_of(asked.risk):
+                    text += f"\nAllowed instead: {instead}"
                 self._finish(slot, ToolOutcome(text, is_error=True, summary="denied"), "denied")
                 if answer.verdict == "stop":
                     raise StoppedByUser

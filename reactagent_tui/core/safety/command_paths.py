@@ -21,6 +21,9 @@ _MOST_MATCHES = 200
 _MOST_WILD_FOLDERS = 2
 _HOME_FORMS = ("$HOME", "${HOME}")
 _HERE_FORMS = ("$PWD", "${PWD}", "$(pwd)", "`pwd`")
+_TOP_FORMS = ("$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`")
+_FILE_OPTIONS = ("-f", "--file", "--from-file", "--files0-from", "-files0-from")
+"""Options of programs that read whose value is a file to read."""
 _PATTERN_OPTIONS = ("--include", "--exclude", "--exclude-dir", "--glob", "--iglob")
 _DIRECTORY_CHANGES = ("cd", "pushd", "popd", "chdir")
 
@@ -58,13 +61,25 @@ def resolve(word: Word, cwd: Path | None, place: Place) -> Path | None:
             return place.real(text)
     if word.dynamic or "\0" in text:
         return None
-    if not word.quoted and (text == "~" or text.startswith("~/")):
-        text = f"{place.home}{text[1:]}"
+    if not word.quoted and text.startswith("~"):
+        text = _without_tilde(text, cwd, place)
+        if text.startswith("~-"):
+            return None
     if not os.path.isabs(text):
         if cwd is None:
             return None
         text = os.path.join(cwd, text)
     return place.real(text)
+
+
+def _without_tilde(text: str, cwd: Path | None, place: Place) -> str:
+    """`~`, `~user` and `~+` filled in; a user that does not exist is a plain name."""
+    name, slash, rest = text.partition("/")
+    if name == "~":
+        return f"{place.home}{slash}{rest}"
+    if name == "~+" and cwd is not None:
+        return f"{cwd}{slash}{rest}"
+    return os.path.expanduser(text)
 
 
 def expand(word: Word, cwd: Path | None, place: Place) -> tuple[Path, ...]:
@@ -142,7 +157,9 @@ def read_by(part: SimpleCommand) -> Iterator[Word]:
     pattern_given = any(word.text in ("-e", "-f", "--regexp", "--file", "--expression") for word in part.args)
     skip_first = rule is not None and rule.pattern_first and not pattern_given
     yield from operands[1:] if skip_first else operands
-    for word in part.args:
+    for index, word in enumerate(part.args):
+        if word.text in _FILE_OPTIONS and rule is not None and index + 1 < len(part.args):
+            yield part.args[index + 1]
         option, equals, value = word.text.partition("=")
         if word.text.startswith("-") and equals and value and option not in _PATTERN_OPTIONS:
             yield Word(value, word.dynamic, word.glob, True)
@@ -186,6 +203,10 @@ def _option_values(part: SimpleCommand, options: tuple[str, ...]) -> list[Word]:
 
 def _changed(part: SimpleCommand, cwd: Path | None, place: Place) -> Path | None:
     operands = operands_of(part)
-    if part.name in ("pushd", "popd") or (operands and operands[0].text == "-"):
+    if part.name == "popd" or (part.name == "pushd" and not operands) or (operands and operands[0].text == "-"):
         return None
-    return resolve(operands[0], cwd, place) if operands else place.home
+    if not operands:
+        return place.home
+    if operands[0].text in _TOP_FORMS and cwd is not None:
+        return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+    return resolve(operands[0], cwd, place)

@@ -22,9 +22,11 @@ from reactagent_tui.core.safety.command_paths import (
     written_by,
 )
 from reactagent_tui.core.safety.hard_list import dangers
+from reactagent_tui.core.safety.key_reads import known_forms
 from reactagent_tui.core.safety.key_sweeps import Sweeps
 from reactagent_tui.core.safety.place import Place
 from reactagent_tui.core.safety.read_only import line_only_reads, part_only_reads
+from reactagent_tui.core.safety.refusals import denied_by_rule, plan_refusal
 from reactagent_tui.core.safety.risk import risks_of
 from reactagent_tui.core.safety.rules import (
     Rule,
@@ -35,8 +37,11 @@ from reactagent_tui.core.safety.rules import (
     path_matches,
     propose_for_command,
     propose_for_paths,
+    restricting_rule,
 )
 
+_READERS = ("read_file",)
+_WRITERS = ("edit_file", "write_file")
 _PROTECTED = (".git", ".reactagent", ".envrc", ".mcp.json")
 """In the workspace, and yet more than its content: what they hold is run or believed later."""
 
@@ -79,7 +84,7 @@ def _judge_files(here: Situation, access: Access, reads_only: bool) -> Decision:
     place = here.place(access.workdir)
     denied = _covering(here.deny, access, here)
     if denied is not None:
-        return Deny(f"Denied by the rule `{denied.text}` of the user. Do it another way, or ask the user.")
+        return Deny(denied_by_rule(denied.text))
     if here.mode == "plan" and (access.writes or not (reads_only or access.network)):
         return Deny(PLAN_TEXT)
     keys = [path for path in (*access.reads, *access.writes) if place.holds_keys(path)]
@@ -160,23 +165,21 @@ def _folded(name: str) -> str:
 
 def _judge_command(here: Situation, access: Access, command: str) -> Decision:
     line = parse_command(command)
-    for part in line.parts:
-        denied = matching_rule(here.deny, part)
-        if denied is not None:
-            return Deny(f"Denied by the rule `{denied.text}` of the user. Do it another way, or ask the user.")
+    place = here.place(access.workdir)
+    denied = _restricting(here.deny, line, place)
+    if denied is not None:
+        return Deny(denied_by_rule(denied.text))
     bundled = runs_bundled_skill(line, here.roots)
     if here.mode == "plan" and not (bundled or line_only_reads(line)):
-        return Deny(PLAN_TEXT)
-    place = here.place(access.workdir)
+        return Deny(plan_refusal(line))
     risk = risks_of(line)
     hard = dangers(line, place)
     if hard:
         outside_only = all(finding.startswith("risk.outside\t") for finding in hard)
         unique = (*hard, *(item for item in risk if item not in hard))
         return Ask("asks.outside" if outside_only else "asks.dangerous", risk=unique, dangerous=True)
-    for part in line.parts:
-        if matching_rule(here.ask, part) is not None:
-            return Ask("asks.rule", risk=risk)
+    if _restricting(here.ask, line, place) is not None:
+        return Ask("asks.rule", risk=risk)
     if call_key(access) in here.granted_calls:
         return Allow("session: this command")
     if bundled:
@@ -186,6 +189,32 @@ def _judge_command(here: Situation, access: Access, command: str) -> Decision:
     if here.mode == "auto":
         return Allow("mode: auto")
     return _judge_parts(here, line, place, risk)
+
+
+def _restricting(rules: Sequence[Rule], line: CommandLine, place: Place) -> Rule | None:
+    """The first deny or ask rule on a part of the line, or on a file that a part names."""
+    if not rules:
+        return None
+    for item in placed(line, place):
+        found = restricting_rule(rules, item.part) or _on_files(rules, item, place, line)
+        if found is not None:
+            return found
+    return None
+
+
+def _on_files(rules: Sequence[Rule], item: PlacedPart, place: Place, line: CommandLine) -> Rule | None:
+    """A rule of the file tools holds for the files that a command reads or writes, as far as the line tells them."""
+    root = place.roots[0] if place.roots else Path("/")
+    for tools, words in ((_READERS, (*read_by(item.part),)), (_WRITERS, written_by(item.part))):
+        bound = [rule for rule in rules if rule.spec is not None and any(map(rule.covers_tool, tools))]
+        if not bound:
+            continue
+        forms = (form for word in words for form in known_forms(word, line.bindings))
+        for path in {path for form in forms for path in expand(form, item.cwd, place)}:
+            for rule in bound:
+                if path_matches(rule.spec or "", path, root, place.home):
+                    return rule
+    return None
 
 
 def _judge_parts(here: Situation, line: CommandLine, place: Place, risk: tuple[str, ...]) -> Decision:
@@ -248,9 +277,13 @@ def _read_outside(item: PlacedPart, here: Situation, place: Place, data: Command
     reads = (rule is not None and rule.reads) or name == "git"
     if not reads and not any(not redirect.writes for redirect in item.part.redirects):
         return None
-    if item.cwd is not None and not _free_to_read(item.cwd, here, data):
+    if item.cwd is None:
+        return Path("…")  # in a folder that only running would tell
+    if not _free_to_read(item.cwd, here, data):
         return item.cwd
     for word in read_by(item.part):
+        if word.text.startswith("~-") and not word.quoted:
+            return Path("~-")
         for path in expand(word, item.cwd, place):
             if not _free_to_read(path, here, data) and path.exists():
                 return path

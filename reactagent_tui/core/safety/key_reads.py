@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 
 from reactagent_tui.core.safety.command_data import command_data
 from reactagent_tui.core.safety.command_line import SimpleCommand
@@ -25,6 +26,8 @@ _KEY_NAMES_IN_CODE = re.compile(
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_FORMS = 40
+_COPIERS = ("tar", "zip", "7z", "cpio", "cp", "rsync", "scp")
+"""They take whole folders."""
 
 _GIT_CONTENT = frozenset(("show", "cat-file", "diff", "blame", "annotate", "grep", "archive", "difftool"))
 _GIT_PATCHES = frozenset(("log", "whatchanged", "stash", "reflog"))
@@ -83,8 +86,13 @@ def _looked_up(word: Word, item: PlacedPart, place: Place, bindings: Bindings) -
         if form.dynamic and _KEY_NAMES.search(form.text):
             yield form.text
         for path in expand(form, item.cwd, place):
-            if place.holds_keys(path):
+            if place.holds_keys(path) or (item.part.program in _COPIERS and _is_key_folder(path, place)):
                 yield str(path)
+
+
+def _is_key_folder(path: Path, place: Place) -> bool:
+    """A folder of keys, or one that holds the home folder with all of them."""
+    return place.holds_keys(path / "x") or place.home.is_relative_to(path)
 
 
 def known_forms(word: Word, bindings: Bindings) -> tuple[Word, ...]:
