@@ -35,6 +35,8 @@ class ApprovalQuestion:
     """Lines for `w`: what the command would do, computed from its parts."""
     dangerous: bool = False
     """On the hard list: no session or pattern grant is offered."""
+    new: tuple[str, ...] = ()
+    """The parts of a command line that nothing allows yet, where others are allowed."""
     agent: str | None = None
 
 
@@ -47,22 +49,25 @@ class ChoiceQuestion:
     """Locale keys, or a model's own words beside `text`."""
     text: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """For the texts of `key` and of the options."""
+    """For the texts of `key` and of the options; a tuple holds locale keys, shown one after the other."""
 
 
 Question: TypeAlias = ApprovalQuestion | ChoiceQuestion
 
+GrantScope = Literal["session", "project", "always"]
+"""How long a pattern holds: in this session, in this project, or everywhere."""
 Verdict = Literal["once", "session", "pattern", "deny", "stop", "choice"]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the user decided. `stop`: deny and end the run. `comment` goes to the model."""
+    """What the user decided. `stop`: deny and end the run. `comment` goes to the model, `scope` is the pattern's."""
 
     verdict: Verdict
     comment: str = ""
     pattern: str | None = None
     choice: int | None = None
+    scope: GrantScope = "session"
 
 
 class Reporter(Protocol):

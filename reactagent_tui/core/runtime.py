@@ -17,6 +17,7 @@ from pathlib import Path
 
 from reactagent_tui.core.checkpoints.opening import rewinder_of
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
+from reactagent_tui.core.config.schema import Config
 from reactagent_tui.core.cost.booking import Booking
 from reactagent_tui.core.cost.budget import Budget, Scope, from_record
 from reactagent_tui.core.cost.cache_tag import CacheWatch
@@ -25,6 +26,7 @@ from reactagent_tui.core.cost.pricing import PriceBook
 from reactagent_tui.core.cost.usage_log import UsageLog
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.events import Notice, TodayChanged
+from reactagent_tui.core.folder_trust import FolderTrust
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
@@ -43,6 +45,7 @@ from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.reporter import Reporter
+from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
@@ -55,6 +58,7 @@ from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
 from reactagent_tui.core.tools.skills import skill_tools
 from reactagent_tui.core.tools.toolkit import Toolkit
+from reactagent_tui.core.trust import TrustStore
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +100,10 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self._local = LocalWatch(self.loaded, self._http, self._window_told)
+        self.trust = FolderTrust(
+            TrustStore.of(self.paths), lambda: self.reporter, lambda: self.loaded, self._with_project
+        )
+        self._asking: set[asyncio.Task[None]] = set()
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -191,7 +199,7 @@ class Runtime:
         """The skills that count in a folder; read again when a file changed."""
         library = self._skills.get(workdir)
         if library is None:
-            disabled = self.loaded.config.skills.disabled
+            disabled = self.trust.config(workdir).config.skills.disabled
             library = self._skills[workdir] = SkillLibrary(self._skill_sources(workdir), disabled=disabled)
         else:
             library.reload_if_changed()
@@ -199,8 +207,43 @@ class Runtime:
 
     def _skill_sources(self, workdir: Path) -> tuple[SkillSource, ...]:
         home = Path(self.env.get("HOME") or Path.home())
-        extra = tuple(SkillSource(Path(d).expanduser(), "user") for d in self.loaded.config.skills.directories)
-        return default_sources(self.paths, home, workdir) + extra
+        config, trusted = self.trust.config(workdir).config, self.trust.is_trusted(workdir)
+        extra = tuple(SkillSource(workdir / Path(d).expanduser(), "user") for d in config.skills.directories)
+        return default_sources(self.paths, home, workdir, project_trusted=trusted) + extra
+
+    # -- trust ------------------------------------------------------------------------------
+
+    def ask_trust(self, session: LiveSession) -> None:
+        """Ask whether this session's folder is trusted, if it holds something to trust and nobody was asked yet."""
+        task = asyncio.create_task(self._ask_trust(session), name="trust")
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _ask_trust(self, session: LiveSession) -> None:
+        if await self.trust.ask(session.workdir, session.id):
+            self.trust_changed(session.workdir)
+            session.notice("trust.loaded", folder=str(session.workdir))
+
+    def trust_changed(self, workdir: Path) -> None:
+        """Load, or leave out from now on, what the folder brings along; open sessions in it follow."""
+        self._skills.pop(workdir, None)
+        config = self.trust.config(workdir).config
+        for session in self.sessions.values():
+            if session.workdir == workdir:
+                rules = config.permissions
+                session.permissions.set_rules(deny=rules.deny, ask=rules.ask, allow=rules.allow)
+                session.permissions.set_readable(self._readable(session.file, workdir))
+                session.limits = _limits(config)
+
+    def _with_project(self, file: Path) -> LoadedConfig:
+        options = self.options
+        return load_config(
+            explicit=options.config_file, env=self.env, paths=self.paths, flags=options.overrides, project=file
+        )
+
+    def _readable(self, file: SessionFile, workdir: Path) -> tuple[Path, ...]:
+        """Folders outside the workspace that are free to read."""
+        return (file.folder, *(source.path for source in self._skill_sources(workdir)))
 
     # -- sessions ---------------------------------------------------------------------------
 
@@ -212,7 +255,6 @@ class Runtime:
         self, workdir: Path, *, resume: SessionFile | None = None, model: str | None = None
     ) -> LiveSession:
         """A new session in `workdir`, or a resumed one in its own folder. Raises ConfigError."""
-        config = self.loaded.config
         if resume is not None and resume.id in self.sessions:
             resume.close()
             return self.sessions[resume.id]  # found by its title or the start of its id: one file, one writer
@@ -220,7 +262,8 @@ class Runtime:
             recorded = Path(resume.header.workdir)
             workdir = recorded if recorded.is_dir() else workdir
         workdir = Path(os.path.realpath(workdir))
-        provider = self.provider(model)
+        config = self.trust.config(workdir).config
+        provider = self.provider(model or self._model_of(config))
         mode = config.permissions.mode
         file = resume or self.store.create(workdir, model=provider.info.name, mode=mode)
         roots = Workspace.at(
@@ -241,17 +284,14 @@ class Runtime:
                 allow=config.permissions.allow,
                 ask=config.permissions.ask,
                 deny=config.permissions.deny,
-                readable=(file.folder, *(source.path for source in self._skill_sources(workdir))),
+                readable=self._readable(file, workdir),
+                grants=Grants.of_folder(self.paths, workdir),
             ),
             ledger=ledger,
             calibration=self.calibration,
             cache=cache,
             system=self._system,
-            limits=Limits(
-                max_steps=config.limits.max_steps,
-                seconds=config.limits.timeout,
-                tokens=config.limits.max_tokens,
-            ),
+            limits=_limits(config),
             budget=self._budget(file, ledger),
             fallback_models=config.fallback_models,
             make_provider=self.provider,
@@ -271,6 +311,10 @@ class Runtime:
         self.sessions[session.id] = session
         return session
 
+    def _model_of(self, config: Config) -> str | None:
+        """The model that a trusted folder names; None: the user's own."""
+        return None if self.options.demo or config.model == self.loaded.config.model else config.model
+
     def fresh_instructions(self, session: LiveSession) -> None:
         """Read instruction files again for the next turn of this session."""
         self._instructions.pop(session.id, None)
@@ -282,6 +326,8 @@ class Runtime:
 
     async def close(self, keep_jobs: Keep = "kept") -> None:
         """Stop every run, close every file and connection, end every process a tool left behind but kept jobs."""
+        for task in list(self._asking):
+            task.cancel()
         for session_id in list(self.sessions):
             await self.close_session(session_id, keep_jobs)
         self._local.close()
@@ -326,9 +372,10 @@ class Runtime:
         self._handlers.clear()
 
     def _toolkit(self, workdir: Path) -> Toolkit:
+        settings = self.trust.config(workdir).config.tools
         tools = builtin_tools(
             locks=self._locks,
-            shell_timeout=self.loaded.config.tools.shell_timeout,
+            shell_timeout=settings.shell_timeout,
             secrets=self._key_variables(),
             http=self._http,
             fetch_private=self.loaded.config.tools.fetch_private,
@@ -411,6 +458,11 @@ class Runtime:
             plan_mode=session.mode == "plan",
         )
         return join(compose(parts))
+
+
+def _limits(config: Config) -> Limits:
+    limits = config.limits
+    return Limits(max_steps=limits.max_steps, seconds=limits.timeout, tokens=limits.max_tokens)
 
 
 def _drop(*_: object) -> None:

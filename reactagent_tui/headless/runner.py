@@ -101,6 +101,8 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         await runtime.windows_known()
         session.jobs.outlive = task.keep_jobs
         session.tell_jobs()
+        if left_out := runtime.trust.left_out(session.workdir):
+            reporter.say(t("trust.left_out", what=", ".join(t(f"trust.{kind}") for kind in left_out)), always=True)
         message: UserMessage | None = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:

@@ -398,6 +398,7 @@ class Bridge:
         await runtime.windows_known()
         agent.session.announce()
         agent.reporter.repeat(agent.session.id)
+        runtime.ask_trust(agent.session)
         if wanted == "" and resumed is None:
             agent.session.notice("session.none_to_resume", level="warn")
 

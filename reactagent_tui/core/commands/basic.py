@@ -8,6 +8,7 @@ import shlex
 from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.jobs import job_commands
+from reactagent_tui.core.commands.permissions import permission_commands
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.rewinding import rewind_commands
 from reactagent_tui.core.commands.spending import spending_commands
@@ -41,6 +42,7 @@ def basic_commands() -> CommandRegistry:
             Command("config", show_config),
             Command("debug", show_debug),
             *rewind_commands(),
+            *permission_commands(),
             *spending_commands(),
             *job_commands(),
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
-from reactagent_tui.core.commands.registry import Translate
+from reactagent_tui.core.commands.registry import FolderTrustLike, Rules, Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
@@ -32,6 +32,8 @@ class SessionLike(Protocol):
     jobs: SessionJobs
     todo: TodoList
 
+    @property
+    def permissions(self) -> Rules: ...
     @property
     def mode(self) -> Mode: ...
     def set_mode(self, mode: Mode) -> None: ...
@@ -57,6 +59,15 @@ class RuntimeLike(Protocol):
     def models(self) -> list[ModelChoice]: ...
     def skills(self, workdir: Path) -> SkillLibrary: ...
     def config_lines(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def trust(self) -> FolderTrustAnswers: ...
+    def trust_changed(self, workdir: Path) -> None: ...
+
+
+class FolderTrustAnswers(FolderTrustLike, Protocol):
+    """The same, and remembering an answer."""
+
+    def answer(self, folder: Path, trusted: bool) -> None: ...
 
 
 async def _cannot_switch(_wanted: str | None) -> None:
@@ -155,6 +166,19 @@ class SessionHost:
     @property
     def jobs(self) -> SessionJobs:
         return self.session.jobs
+
+    @property
+    def permissions(self) -> Rules:
+        return self.session.permissions
+
+    @property
+    def trust(self) -> FolderTrustLike:
+        return self.runtime.trust
+
+    def set_trusted(self, trusted: bool) -> None:
+        """Raises StorageError."""
+        self.runtime.trust.answer(self.session.workdir, trusted)
+        self.runtime.trust_changed(self.session.workdir)
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()

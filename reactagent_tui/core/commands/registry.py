@@ -17,13 +17,30 @@ from reactagent_tui.core.display import DisplayBlock
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message, UserMessage
+from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
+from reactagent_tui.core.trust import Verdict
 
 Translate: TypeAlias = Callable[..., str]
+
+
+class Rules(Protocol):
+    """The rules of a session, as `/permissions` shows and changes them."""
+
+    grants: Grants
+
+    @property
+    def configured(self) -> tuple[tuple[Literal["deny", "ask", "allow"], str], ...]: ...
+
+
+class FolderTrustLike(Protocol):
+    """Whether the folder of a session is trusted, and what hangs on it."""
+
+    def verdict(self, folder: Path) -> Verdict: ...
 
 
 class Host(Protocol):
@@ -59,6 +76,11 @@ class Host(Protocol):
     def take_fallback(self) -> bool: ...
     @property
     def jobs(self) -> SessionJobs: ...
+    @property
+    def permissions(self) -> Rules: ...
+    @property
+    def trust(self) -> FolderTrustLike: ...
+    def set_trusted(self, trusted: bool) -> None: ...
     def config_lines(self) -> list[tuple[str, str, str]]: ...
     @property
     def rewinder(self) -> Rewinder | None: ...

@@ -17,6 +17,7 @@ from typing import Any, cast
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from reactagent_tui.core.config.explain import explain
+from reactagent_tui.core.config.project import project_values
 from reactagent_tui.core.config.schema import Config
 from reactagent_tui.core.config.source import KeyPath, Source, dotted, read_source
 from reactagent_tui.core.errors import ConfigError
@@ -137,17 +138,27 @@ class _Layers:
 
 
 def load_config(
-    *, explicit: Path | None, env: Mapping[str, str], paths: Paths, flags: Overrides | None = None
+    *,
+    explicit: Path | None,
+    env: Mapping[str, str],
+    paths: Paths,
+    flags: Overrides | None = None,
+    project: Path | None = None,
 ) -> LoadedConfig:
     """The effective configuration. Raises ConfigError; a missing user file is no error, a named one is.
 
-    Project files join here as one more layer once folders can be trusted.
+    `project` is the file of a folder that is trusted; it may set some keys only, above the user's file.
     """
     flags = flags or Overrides()
     layers = _Layers()
     sources = list(_user_sources(explicit, env, paths))
     for source in sources:
         values = dict(_source_leaves(source.data))
+        layers.apply(values, {path: source.where(path) for path in values})
+    if project is not None:
+        source = read_source(project, {})  # no variables: a folder's file has no business with the user's
+        sources.append(source)
+        values = project_values(source, dict(_source_leaves(source.data)), layers.data)
         layers.apply(values, {path: source.where(path) for path in values})
     variables = {path: name for name, path in VARIABLES.items() if env.get(name)}
     layers.apply(

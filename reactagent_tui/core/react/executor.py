@@ -14,11 +14,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, assert_never
 
-from reactagent_tui.core.events import AgentEvent, StopReport, ToolFinished, ToolOutput, ToolStarted
+from reactagent_tui.core.errors import StorageError
+from reactagent_tui.core.events import AgentEvent, Notice, StopReport, ToolFinished, ToolOutput, ToolStarted
 from reactagent_tui.core.messages import ResultStatus, ToolCall, ToolResult
 from reactagent_tui.core.react import observation
-from reactagent_tui.core.reporter import Answer, ApprovalQuestion, Question
+from reactagent_tui.core.reporter import Answer, ApprovalQuestion, GrantScope, Question
 from reactagent_tui.core.safety.permissions import Access, Allow, Ask, Decision, Deny
+from reactagent_tui.core.safety.refusals import instead_of
 from reactagent_tui.core.tools.base import Effect, StoppedByUser, Tool, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.hints import with_hint
 from reactagent_tui.core.tools.toolkit import Toolkit
@@ -33,7 +35,7 @@ class PermissionRules(Protocol):
     """The part of the permission engine that the executor uses."""
 
     def decide(self, access: Access, *, reads_only: bool) -> Decision: ...
-    def grant(self, access: Access, pattern: str | None) -> None: ...
+    def grant(self, access: Access, pattern: str | None, scope: GrantScope = "session") -> None: ...
 
 
 @dataclass
@@ -204,9 +206,11 @@ class Executor:
             if complaint is not None:
                 self._finish(slot, ToolOutcome(complaint, is_error=True, summary="bad arguments"), "failed")
                 return
-            if not await self._allowed(slot, tool, ctx):
+            access = await self._allowed(slot, tool, ctx)
+            if access is None:
                 return
-            writes = tool.access(slot.args, ctx) if slot.effect is Effect.WRITES else None
+            ctx = replace(ctx, judged=access)
+            writes = access if slot.effect is Effect.WRITES else None
             if writes is not None:
                 await ctx.before_write(writes)
             slot.started = time.monotonic()
@@ -227,37 +231,46 @@ class Executor:
             text = observation.RAISED.format(kind=type(error).__name__, text=error)
             self._finish(slot, ToolOutcome(text, is_error=True, summary=type(error).__name__), "failed")
 
-    async def _allowed(self, slot: _Slot, tool: Tool, ctx: ToolContext) -> bool:
+    async def _allowed(self, slot: _Slot, tool: Tool, ctx: ToolContext) -> Access | None:
+        """What the call may touch, or None when it may not run (the slot says why)."""
         access = tool.access(slot.args, ctx)
         reads_only = slot.effect is not Effect.WRITES
-        decision = self.permissions.decide(access, reads_only=reads_only)
+        decision = await self._decision(access, reads_only)
         if isinstance(decision, Ask):
             async with self._asking:
                 # an answer given meanwhile (allow for the session) may have settled this one too
-                decision = self.permissions.decide(access, reads_only=reads_only)
+                decision = await self._decision(access, reads_only)
                 if isinstance(decision, Ask) and not await self._ask_user(slot, tool, ctx, access, decision):
-                    return False
+                    return None
         match decision:
             case Allow():
-                return True
+                return access
             case Deny(text=text):
                 self.denied.append(slot.call)
                 self._finish(slot, ToolOutcome(text, is_error=True, summary="not allowed"), "denied")
-                return False
+                return None
             case Ask():
                 # while the user thought, a link on the way may have been changed: then another file was allowed
-                return tool.access(slot.args, ctx) == access or await self._allowed(slot, tool, ctx)
+                return access if tool.access(slot.args, ctx) == access else await self._allowed(slot, tool, ctx)
+
+    async def _decision(self, access: Access, reads_only: bool) -> Decision:
+        """A command line is judged in a thread: it may be long, and what it names is looked up on the disk."""
+        if access.command is None:
+            return self.permissions.decide(access, reads_only=reads_only)
+        return await asyncio.to_thread(self.permissions.decide, access, reads_only=reads_only)
 
     async def _ask_user(self, slot: _Slot, tool: Tool, ctx: ToolContext, access: Access, asked: Ask) -> bool:
         self._event(slot, ToolStarted, call=slot.call, waiting=True)
         question = ApprovalQuestion(
             tool=tool.name,
-            subject=access.command or next((ctx.workspace.shown(p) for p in access.writes + access.reads), ""),
+            subject=access.command
+            or next((ctx.workspace.shown(p) for p in access.writes + access.reads), access.subject),
             blocks=await tool.preview(slot.args, ctx),
             reason=asked.reason,
             pattern=None if asked.dangerous else asked.pattern,
             risk=asked.risk,
             dangerous=asked.dangerous,
+            new=asked.new,
             agent=self.agent,
         )
         answer = await self.ask(question)
@@ -268,23 +281,29 @@ class Executor:
                 self.permissions.grant(access, None)
                 return True
             case "pattern":
-                try:
-                    self.permissions.grant(access, answer.pattern or asked.pattern)
-                except ValueError as error:
-                    # the call was allowed all the same; only the rule for later ones cannot be kept
-                    log.warning("the rule %r was not kept: %s", answer.pattern, error)
+                self._grant(access, answer.pattern or asked.pattern, answer.scope)
                 return True
             case "deny" | "stop":
                 self.denied.append(slot.call)
                 text = observation.DENIED
                 if answer.comment.strip():
                     text = observation.DENIED_WITH_COMMENT.format(comment=answer.comment.strip())
+                if instead := instead_of(asked.risk):
+                    text += f"\nAllowed instead: {instead}"
                 self._finish(slot, ToolOutcome(text, is_error=True, summary="denied"), "denied")
                 if answer.verdict == "stop":
                     raise StoppedByUser
                 return False
             case _:
                 assert_never(answer.verdict)
+
+    def _grant(self, access: Access, pattern: str | None, scope: GrantScope) -> None:
+        """The call was allowed in any case; a rule for later ones that cannot be kept is told to the user."""
+        try:
+            self.permissions.grant(access, pattern, scope)
+        except (ValueError, StorageError) as error:
+            log.warning("the rule %r was not kept: %s", pattern, error)
+            self.emit(Notice, {"key": "permissions.not_kept", "params": {"text": str(error)}, "level": "warn"})
 
     def _partial(self, slot: _Slot) -> ToolOutcome:
         """What an interrupted call had produced so far."""

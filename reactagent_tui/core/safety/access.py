@@ -46,6 +46,8 @@ class Ask:
     """Lines of what it would do: each a locale key, then a tab and its `{value}` where it has one."""
     dangerous: bool = False
     """On the hard list: only this once, and denied where nobody can be asked."""
+    new: tuple[str, ...] = ()
+    """Parts of a command line that nothing allows yet; empty when these are all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 _DATA = Path(__file__).parent / "data"
+_Test: TypeAlias = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class CommandData:
 
     def matches(self, list_name: str, text: str) -> bool:
         """Is `text` in a list whose entries may hold `*`?"""
-        return any(fnmatchcase(text, entry) for entry in self.lists[list_name])
+        return _matches_any(text, self.lists[list_name])
 
     def interpreter(self, program: str) -> Interpreter | None:
         """How this program takes code, or None when it is no interpreter."""
@@ -155,21 +158,35 @@ def key_file_patterns() -> tuple[str, ...]:
 
 
 def is_key_file(path: Path, home: Path, own_config: Path) -> bool:
-    """Does this real path name a file with keys or passwords in it?"""
-    text = str(path)
-    if path == own_config or path.is_relative_to(own_config):
+    """Does this real path name a file with keys or passwords in it? `.ENV` is `.env` on many disks."""
+    text, name = str(path), path.name
+    if path == own_config or text.startswith(f"{own_config}{os.sep}"):
         return True
     found = False
-    for pattern in key_file_patterns():
-        negated = pattern.startswith("!")
-        bare = pattern.removeprefix("!")
-        if bare.startswith("~/"):
-            hit = fnmatchcase(text, f"{home}{bare[1:]}")
-        else:
-            hit = fnmatchcase(text if "/" in bare else path.name, bare)
-        if hit:
+    for negated, whole, bare in _key_tests(str(home)):
+        if found == negated and ((whole is not None and whole(text)) or (bare is not None and bare(name))):
             found = not negated
     return found
+
+
+@lru_cache(maxsize=4)
+def _key_tests(home: str) -> tuple[tuple[bool, _Test | None, _Test | None], ...]:
+    """The patterns in order, neighbours of one kind in one test: takes out, of whole paths, of bare names."""
+    groups: list[tuple[bool, list[str], list[str]]] = []
+    for pattern in key_file_patterns():
+        negated, text = pattern.startswith("!"), pattern.removeprefix("!")
+        if not groups or groups[-1][0] != negated:
+            groups.append((negated, [], []))
+        _, wholes, names = groups[-1]
+        if text.startswith("~/"):
+            wholes.append(re.escape(home) + translate(text[1:]))
+        else:
+            (wholes if "/" in text else names).append(translate(text))
+    return tuple((negated, _one_of(wholes), _one_of(names)) for negated, wholes, names in groups)
+
+
+def _one_of(patterns: list[str]) -> _Test | None:
+    return re.compile("|".join(patterns), re.IGNORECASE).match if patterns else None
 
 
 def _rule(raw: Mapping[str, Any]) -> ReadOnlyRule:
@@ -189,6 +206,11 @@ def _rule(raw: Mapping[str, Any]) -> ReadOnlyRule:
         deny_text=raw.get("deny_text", ""),
         needs_operand=raw.get("needs_operand", False),
     )
+
+
+@lru_cache(maxsize=2048)
+def _matches_any(text: str, entries: frozenset[str]) -> bool:
+    return any(fnmatchcase(text, entry) for entry in entries)
 
 
 @lru_cache(maxsize=1024)

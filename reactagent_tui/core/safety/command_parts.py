@@ -19,7 +19,7 @@ from reactagent_tui.core.safety.foreign_code import delivered_by
 from reactagent_tui.core.safety.wrappers import Unwrapped, unwrap
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 MAX_LENGTH = 10_000
 """Characters; a longer line is not analysed."""
@@ -52,7 +52,7 @@ def _parse(source: str, depth: int) -> CommandLine:
     if len(source) > MAX_LENGTH or hidden or depth > _MAX_DEPTH:
         return CommandLine(source, unparsable=True, has_hidden_characters=hidden)
     data = source.encode("utf-8", "replace")
-    root = _parser().parse(data).root_node
+    root = _new_parser().parse(data).root_node
     if root.has_error or _evaluates_text(source):
         return CommandLine(source, unparsable=True)
     walk = _Walk(data, depth)
@@ -96,12 +96,19 @@ def _evaluates_text(source: str) -> bool:
     return bool(_ARITHMETIC.search(source)) and bool(_LITERAL_COMMAND.search(source))
 
 
-@lru_cache(maxsize=1)
-def _parser() -> Parser:
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
+def _new_parser() -> Parser:
+    """One for each line: two threads may judge at once, and a parser has state."""
+    from tree_sitter import Parser
 
-    return Parser(Language(tree_sitter_bash.language()))
+    return Parser(_language())
+
+
+@lru_cache(maxsize=1)
+def _language() -> Language:
+    import tree_sitter_bash
+    from tree_sitter import Language
+
+    return Language(tree_sitter_bash.language())
 
 
 class _Walk:

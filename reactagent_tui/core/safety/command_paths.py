@@ -12,6 +12,7 @@ from pathlib import Path
 from reactagent_tui.core.safety.command_data import Writer, command_data
 from reactagent_tui.core.safety.command_line import CommandLine, SimpleCommand
 from reactagent_tui.core.safety.command_words import Word
+from reactagent_tui.core.safety.place import Place
 from reactagent_tui.core.safety.read_only import is_sink
 from reactagent_tui.core.safety.wrappers import ANYTHING
 
@@ -20,6 +21,9 @@ _MOST_MATCHES = 200
 _MOST_WILD_FOLDERS = 2
 _HOME_FORMS = ("$HOME", "${HOME}")
 _HERE_FORMS = ("$PWD", "${PWD}", "$(pwd)", "`pwd`")
+_TOP_FORMS = ("$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`")
+_FILE_OPTIONS = ("-f", "--file", "--from-file", "--files0-from", "-files0-from")
+"""Options of programs that read whose value is a file to read."""
 _PATTERN_OPTIONS = ("--include", "--exclude", "--exclude-dir", "--glob", "--iglob")
 _DIRECTORY_CHANGES = ("cd", "pushd", "popd", "chdir")
 
@@ -32,21 +36,21 @@ class PlacedPart:
     cwd: Path | None
 
 
-def placed(line: CommandLine, workdir: Path, home: Path) -> tuple[PlacedPart, ...]:
+def placed(line: CommandLine, place: Place) -> tuple[PlacedPart, ...]:
     """Every part with its directory: `cd` is followed in the order of writing."""
-    cwd: Path | None = workdir
+    cwd: Path | None = place.workdir
     found: list[PlacedPart] = []
     for part in line.parts:
         found.append(PlacedPart(part, cwd))
         if part.name in _DIRECTORY_CHANGES:
-            cwd = _changed(part, cwd, home)
+            cwd = _changed(part, cwd, place)
     return tuple(found)
 
 
-def resolve(word: Word, cwd: Path | None, home: Path) -> Path | None:
+def resolve(word: Word, cwd: Path | None, place: Place) -> Path | None:
     """The real path a word names, or None when it cannot be known."""
     text = word.text
-    bases = [(form, home) for form in _HOME_FORMS]
+    bases = [(form, place.home) for form in _HOME_FORMS]
     if cwd is not None:
         bases += [(form, cwd) for form in _HERE_FORMS]
     for form, base in bases:
@@ -54,24 +58,43 @@ def resolve(word: Word, cwd: Path | None, home: Path) -> Path | None:
             text = f"{base}{text[len(form) :]}"
             if "$" in text or "`" in text:
                 return None
-            return Path(os.path.realpath(text))
+            return place.real(text)
     if word.dynamic or "\0" in text:
         return None
-    if not word.quoted and (text == "~" or text.startswith("~/")):
-        text = f"{home}{text[1:]}"
+    if not word.quoted and text.startswith("~"):
+        text = _without_tilde(text, cwd, place)
+        if text.startswith("~-"):
+            return None
     if not os.path.isabs(text):
         if cwd is None:
             return None
         text = os.path.join(cwd, text)
-    return Path(os.path.realpath(text))
+    return place.real(text)
 
 
-def expand(word: Word, cwd: Path | None, home: Path) -> tuple[Path, ...]:
+def _without_tilde(text: str, cwd: Path | None, place: Place) -> str:
+    """`~`, `~user` and `~+` filled in; a user that does not exist is a plain name."""
+    name, slash, rest = text.partition("/")
+    if name == "~":
+        return f"{place.home}{slash}{rest}"
+    if name == "~+" and cwd is not None:
+        return f"{cwd}{slash}{rest}"
+    return os.path.expanduser(text)
+
+
+def expand(word: Word, cwd: Path | None, place: Place) -> tuple[Path, ...]:
     """All real paths a word names: patterns are matched against what exists.
 
     A pattern over more folders than are worth looking through gives the folder that it starts from.
     """
-    path = resolve(word, cwd, home)
+    key = (word, cwd)
+    if key not in place.expanded:
+        place.expanded[key] = _expanded(word, cwd, place)
+    return place.expanded[key]
+
+
+def _expanded(word: Word, cwd: Path | None, place: Place) -> tuple[Path, ...]:
+    path = resolve(word, cwd, place)
     if path is None:
         return ()
     if not word.glob:
@@ -80,7 +103,7 @@ def expand(word: Word, cwd: Path | None, home: Path) -> tuple[Path, ...]:
     if len(wild) > _MOST_WILD_FOLDERS:
         return (path, Path(*path.parts[: wild[0]]))
     matches = islice(glob.iglob(str(path), include_hidden=True), _MOST_MATCHES)
-    return (path, *(Path(os.path.realpath(match)) for match in matches))
+    return (path, *(place.real(match) for match in matches))
 
 
 def operands_of(part: SimpleCommand) -> tuple[Word, ...]:
@@ -134,7 +157,9 @@ def read_by(part: SimpleCommand) -> Iterator[Word]:
     pattern_given = any(word.text in ("-e", "-f", "--regexp", "--file", "--expression") for word in part.args)
     skip_first = rule is not None and rule.pattern_first and not pattern_given
     yield from operands[1:] if skip_first else operands
-    for word in part.args:
+    for index, word in enumerate(part.args):
+        if word.text in _FILE_OPTIONS and rule is not None and index + 1 < len(part.args):
+            yield part.args[index + 1]
         option, equals, value = word.text.partition("=")
         if word.text.startswith("-") and equals and value and option not in _PATTERN_OPTIONS:
             yield Word(value, word.dynamic, word.glob, True)
@@ -176,8 +201,12 @@ def _option_values(part: SimpleCommand, options: tuple[str, ...]) -> list[Word]:
     return found
 
 
-def _changed(part: SimpleCommand, cwd: Path | None, home: Path) -> Path | None:
+def _changed(part: SimpleCommand, cwd: Path | None, place: Place) -> Path | None:
     operands = operands_of(part)
-    if part.name in ("pushd", "popd") or (operands and operands[0].text == "-"):
+    if part.name == "popd" or (part.name == "pushd" and not operands) or (operands and operands[0].text == "-"):
         return None
-    return resolve(operands[0], cwd, home) if operands else home
+    if not operands:
+        return place.home
+    if operands[0].text in _TOP_FORMS and cwd is not None:
+        return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+    return resolve(operands[0], cwd, place)

@@ -9,29 +9,23 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from pathlib import Path
 
 from reactagent_tui.core.safety.command_data import command_data
 from reactagent_tui.core.safety.command_line import CommandLine, SimpleCommand
 from reactagent_tui.core.safety.command_paths import (
     PlacedPart,
     expand,
-    find_roots,
-    operands_of,
     placed,
     resolve,
     written_by,
 )
 from reactagent_tui.core.safety.command_words import Word
+from reactagent_tui.core.safety.deletions import deletions, passed_on_deletions
 from reactagent_tui.core.safety.foreign_code import foreign_code
-from reactagent_tui.core.safety.key_reads import key_reads
+from reactagent_tui.core.safety.key_reads import Bindings, key_reads, known_forms
 from reactagent_tui.core.safety.key_sweeps import Sweeps
 from reactagent_tui.core.safety.place import Place
-from reactagent_tui.core.safety.wrappers import ANYTHING
-
-_VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[@*]|\{[^{}]*\})")
-_TOP = 2
-"""Parts of `/usr`: a folder of the system itself."""
+from reactagent_tui.core.safety.stored_code import stored_code
 
 _FORCE = ("-f", "--force", "--mirror")
 
@@ -43,81 +37,34 @@ def dangers(line: CommandLine, place: Place) -> tuple[str, ...]:
         found["risk.fork_bomb"] = None
     if line.has_hidden_characters:
         found["risk.hidden"] = None
-    for name in foreign_code(line):
+    for name in (*foreign_code(line), *stored_code(line)):
         found[f"risk.pipe_to_shell\t{name}"] = None
-    items = placed(line, place.workdir, place.home)
+    items = placed(line, place)
+    for risk in passed_on_deletions(items, place):
+        found[risk] = None
     sweeps = Sweeps(items, place)
     # Names of key files first: of very many values only some are tried.
     bindings = sorted(set(line.bindings), key=lambda bound: not place.holds_keys(place.workdir / bound[1].text))
     for item in items:
-        for risk in _of_part(item, place):
+        for risk in _of_part(item, place, bindings):
             found[risk] = None
         for name in (*key_reads(item, place, bindings), *sweeps.aimed(item)):
             found[f"risk.key_file\t{name}"] = None
     return tuple(found)
 
 
-def _of_part(item: PlacedPart, place: Place) -> Iterator[str]:
+def _of_part(item: PlacedPart, place: Place, bindings: Bindings) -> Iterator[str]:
     part = item.part
     name = part.name.rsplit("/", 1)[-1]
-    yield from _deletions(item, place)
+    yield from deletions(item, place)
+    yield from _mounts(item, place)
     yield from _devices(part, name)
     yield from _force_push(part)
     for word in written_by(part):
-        for path in expand(word, item.cwd, place.home):
-            if not place.contains(path):
-                yield f"risk.outside\t{path}"
-                break
-
-
-def _deletions(item: PlacedPart, place: Place) -> Iterator[str]:
-    part = item.part
-    name = part.name.rsplit("/", 1)[-1]
-    if name == "find" and any(word.text == "-delete" for word in part.args):
-        narrowed = any(word.text in ("-name", "-iname", "-path", "-regex", "-wholename") for word in part.args)
-        targets: tuple[Word, ...] = () if narrowed else tuple(find_roots(part))
-    elif name == "rm" and _has_short(part, "rR", "--recursive"):
-        targets = operands_of(part)
-    else:
-        return
-    for word in targets:
-        yield from _deletion_of(word, item.cwd, place)
-
-
-def _deletion_of(word: Word, cwd: Path | None, place: Place) -> Iterator[str]:
-    path = resolve(word, cwd, place.home)
-    if path is None:
-        if word != ANYTHING and (cwd is None or _dangerous_when_empty(word, cwd, place)):
-            yield f"risk.empty_variable\t{word.text}"
-        return
-    doomed = _whole_folder(path, word)
-    if place.is_vital(doomed):
-        yield f"risk.deletes_all\t{doomed}"
-    elif ".git" in (path.name, doomed.name):
-        yield f"risk.deletes_history\t{path}"
-
-
-def _whole_folder(path: Path, word: Word) -> Path:
-    """The folder of which a pattern like `*` takes everything, else the path itself."""
-    return path.parent if word.glob and set(path.name) <= {"*", ".", "?"} else path
-
-
-def _dangerous_when_empty(word: Word, cwd: Path, place: Place) -> bool:
-    """Would the path be a vital one if its variables were unset?"""
-    emptied = _VARIABLE.sub("", word.text)
-    if "$" in emptied or "`" in emptied:
-        return emptied.startswith(("$", "`"))
-    if not emptied or (emptied.startswith("/") and len(Path(emptied).parts) <= _TOP):
-        return True
-    path = resolve(Word(emptied, glob=word.glob), cwd, place.home)
-    return path is None or place.is_vital(_whole_folder(path, word))
-
-
-def _has_short(part: SimpleCommand, letters: str, long: str) -> bool:
-    return any(
-        word.text == long or (word.text[:1] == "-" and word.text[:2] != "--" and set(letters) & set(word.text[1:]))
-        for word in part.args
-    )
+        paths = (path for form in known_forms(word, bindings) for path in expand(form, item.cwd, place))
+        outside = next((path for path in paths if not place.contains(path)), None)
+        if outside is not None:
+            yield f"risk.outside\t{outside}"
 
 
 def _devices(part: SimpleCommand, name: str) -> Iterator[str]:
@@ -127,11 +74,37 @@ def _devices(part: SimpleCommand, name: str) -> Iterator[str]:
     words = " ".join(part.argv[:2]) if part.words else ""
     if name in data.named("power") or words in data.named("power_subcommands"):
         yield f"risk.power\t{words or name}"
-    if name == "kill" and part.argv[-1:] == ("-1",) and len(part.argv) > 2:
+    if _kills_everything(part, name):
         yield "risk.kill_all"
     for word in written_by(part):
         if word.text.startswith("/dev/") and not word.text.startswith("/dev/shm/") and _is_device(word.text):
             yield f"risk.disk\t{word.text}"
+
+
+def _kills_everything(part: SimpleCommand, name: str) -> bool:
+    if name == "kill":
+        return part.argv[-1:] == ("-1",) and len(part.argv) > 2
+    options = any(text in ("-u", "--uid", "--user", "-U", "--euid") for text in part.argv)
+    patterns = [text for text in part.argv[1:] if not text.startswith("-")]
+    return name == "killall5" or (name in ("pkill", "killall") and options and len(patterns) <= 1)
+
+
+def _mounts(item: PlacedPart, place: Place) -> Iterator[str]:
+    """A container that may write to folders outside the workspace."""
+    part = item.part
+    if part.program not in ("docker", "podman", "nerdctl"):
+        return
+    for index, word in enumerate(part.args):
+        text = word.text
+        if text in ("-v", "--volume") and index + 1 < len(part.args):
+            text = f"--volume={part.args[index + 1].text}"
+        if not text.startswith("--volume=") or text.endswith(":ro"):
+            continue
+        source = text.removeprefix("--volume=").split(":", 1)[0]
+        if source.startswith(("/", ".", "~", "$")):
+            path = resolve(Word(source, word.dynamic or "$" in source), item.cwd, place)
+            if path is not None and not place.contains(path):
+                yield f"risk.outside\t{path}"
 
 
 def _is_device(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,21 +22,27 @@ from reactagent_tui.core.safety.command_paths import (
     written_by,
 )
 from reactagent_tui.core.safety.hard_list import dangers
+from reactagent_tui.core.safety.key_reads import known_forms
 from reactagent_tui.core.safety.key_sweeps import Sweeps
 from reactagent_tui.core.safety.place import Place
 from reactagent_tui.core.safety.read_only import line_only_reads, part_only_reads
+from reactagent_tui.core.safety.refusals import denied_by_rule, plan_refusal
 from reactagent_tui.core.safety.risk import risks_of
 from reactagent_tui.core.safety.rules import (
     Rule,
     command_matches,
     matching_rule,
+    matching_text,
     may_match,
     path_matches,
     propose_for_address,
     propose_for_command,
     propose_for_paths,
+    restricting_rule,
 )
 
+_READERS = ("read_file",)
+_WRITERS = ("edit_file", "write_file")
 _PROTECTED = (".git", ".reactagent", ".envrc", ".mcp.json")
 """In the workspace, and yet more than its content: what they hold is run or believed later."""
 
@@ -78,7 +85,7 @@ def _judge_files(here: Situation, access: Access, reads_only: bool) -> Decision:
     place = here.place(access.workdir)
     denied = _covering(here.deny, access, here)
     if denied is not None:
-        return Deny(f"Denied by the rule `{denied.text}` of the user. Do it another way, or ask the user.")
+        return Deny(denied_by_rule(denied.text))
     if here.mode == "plan" and (access.writes or not (reads_only or access.network)):
         return Deny(PLAN_TEXT)
     keys = [path for path in (*access.reads, *access.writes) if place.holds_keys(path)]
@@ -150,50 +157,80 @@ def _subject_matches(spec: str, subject: str) -> bool:
 
 def _is_protected(path: Path, roots: Sequence[Path]) -> bool:
     for root in roots:
-        if path.is_relative_to(root) and any(part in _PROTECTED for part in path.relative_to(root).parts):
+        if path.is_relative_to(root) and any(_folded(part) in _PROTECTED for part in path.relative_to(root).parts):
             return True
     return False
 
 
+def _folded(name: str) -> str:
+    """The name as the most forgiving disk takes it: no case, no invisible characters, `GIT~1` for `.git`."""
+    plain = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold().rstrip(". ")
+    return f".{plain[:-2]}" if plain.endswith(("~1", "~2")) else plain
+
+
 def _judge_command(here: Situation, access: Access, command: str) -> Decision:
     line = parse_command(command)
-    for part in line.parts:
-        denied = matching_rule(here.deny, part)
-        if denied is not None:
-            return Deny(f"Denied by the rule `{denied.text}` of the user. Do it another way, or ask the user.")
+    place = here.place(access.workdir)
+    denied = _restricting(here.deny, line, place)
+    if denied is not None:
+        return Deny(denied_by_rule(denied.text))
     bundled = runs_bundled_skill(line, here.roots)
     if here.mode == "plan" and not (bundled or line_only_reads(line)):
-        return Deny(PLAN_TEXT)
-    place = here.place(access.workdir)
+        return Deny(plan_refusal(line))
     risk = risks_of(line)
     hard = dangers(line, place)
     if hard:
         outside_only = all(finding.startswith("risk.outside\t") for finding in hard)
         unique = (*hard, *(item for item in risk if item not in hard))
         return Ask("asks.outside" if outside_only else "asks.dangerous", risk=unique, dangerous=True)
-    for part in line.parts:
-        if matching_rule(here.ask, part) is not None:
-            return Ask("asks.rule", risk=risk)
+    if _restricting(here.ask, line, place) is not None:
+        return Ask("asks.rule", risk=risk)
     if call_key(access) in here.granted_calls:
         return Allow("session: this command")
     if bundled:
         return Allow("bundled skill")
-    if line.unparsable:
+    if line.unparsable or place.is_exhausted:
         return Ask("asks.unparsable", risk=(*risk, "risk.unparsable"))
     if here.mode == "auto":
         return Allow("mode: auto")
     return _judge_parts(here, line, place, risk)
 
 
+def _restricting(rules: Sequence[Rule], line: CommandLine, place: Place) -> Rule | None:
+    """The first deny or ask rule on a part of the line, or on a file that a part names."""
+    if not rules:
+        return None
+    for item in placed(line, place):
+        found = restricting_rule(rules, item.part) or _on_files(rules, item, place, line)
+        if found is not None:
+            return found
+    return None
+
+
+def _on_files(rules: Sequence[Rule], item: PlacedPart, place: Place, line: CommandLine) -> Rule | None:
+    """A rule of the file tools holds for the files that a command reads or writes, as far as the line tells them."""
+    root = place.roots[0] if place.roots else Path("/")
+    for tools, words in ((_READERS, (*read_by(item.part),)), (_WRITERS, written_by(item.part))):
+        bound = [rule for rule in rules if rule.spec is not None and any(map(rule.covers_tool, tools))]
+        if not bound:
+            continue
+        forms = (form for word in words for form in known_forms(word, line.bindings))
+        for path in {path for form in forms for path in expand(form, item.cwd, place)}:
+            for rule in bound:
+                if path_matches(rule.spec or "", path, root, place.home):
+                    return rule
+    return None
+
+
 def _judge_parts(here: Situation, line: CommandLine, place: Place, risk: tuple[str, ...]) -> Decision:
     data = command_data()
     reasons: list[str] = []
     new: list[SimpleCommand] = []
-    items = placed(line, place.workdir, here.home)
+    items = placed(line, place)
     sweeps = Sweeps(items, place)
     for item in items:
         if part_only_reads(item.part, line.functions):
-            outside = _read_outside(item, here, data)
+            outside = _read_outside(item, here, place, data)
             swept = sweeps.keys(item)
             if outside is None and not swept:
                 continue
@@ -212,7 +249,9 @@ def _judge_parts(here: Situation, line: CommandLine, place: Place, risk: tuple[s
     if not new:
         return Allow(_why_free(here, line))
     reason = reasons[0] if len(set(reasons)) == 1 else "asks.command"
-    return Ask(reason, propose_for_command(new), tuple(dict.fromkeys(risk)))
+    named = tuple(matching_text(part) for part in new if part.words)
+    some = named if len(named) < sum(1 for part in line.parts if part.words) else ()
+    return Ask(reason, propose_for_command(new), tuple(dict.fromkeys(risk)), new=tuple(dict.fromkeys(some)))
 
 
 def _why_free(here: Situation, line: CommandLine) -> str:
@@ -236,17 +275,21 @@ def _reason(part: SimpleCommand, data: CommandData) -> str:
     return "asks.command"
 
 
-def _read_outside(item: PlacedPart, here: Situation, data: CommandData) -> Path | None:
+def _read_outside(item: PlacedPart, here: Situation, place: Place, data: CommandData) -> Path | None:
     """The first existing path outside the workspace (and not a common system one) that this part reads."""
     name = item.part.name.rsplit("/", 1)[-1]
     rule = data.read_only.get(name)
     reads = (rule is not None and rule.reads) or name == "git"
     if not reads and not any(not redirect.writes for redirect in item.part.redirects):
         return None
-    if item.cwd is not None and not _free_to_read(item.cwd, here, data):
+    if item.cwd is None:
+        return Path("…")  # in a folder that only running would tell
+    if not _free_to_read(item.cwd, here, data):
         return item.cwd
     for word in read_by(item.part):
-        for path in expand(word, item.cwd, here.home):
+        if word.text.startswith("~-") and not word.quoted:
+            return Path("~-")
+        for path in expand(word, item.cwd, place):
             if not _free_to_read(path, here, data) and path.exists():
                 return path
     return None
@@ -265,7 +308,7 @@ def _only_edits(item: PlacedPart, here: Situation, place: Place, data: CommandDa
         return False
     touched = (*written_by(part), *(operands_of(part) if is_edit else ()))
     for word in touched:
-        path = resolve(word, item.cwd, here.home)
+        path = resolve(word, item.cwd, place)
         if path is None or not place.contains(path) or _is_protected(path, here.roots):
             return False
-    return _read_outside(item, here, data) is None
+    return _read_outside(item, here, place, data) is None

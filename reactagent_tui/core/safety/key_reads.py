@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 
 from reactagent_tui.core.safety.command_data import command_data
 from reactagent_tui.core.safety.command_line import SimpleCommand
@@ -25,6 +26,8 @@ _KEY_NAMES_IN_CODE = re.compile(
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_FORMS = 40
+_COPIERS = ("tar", "zip", "7z", "cpio", "cp", "rsync", "scp")
+"""They take whole folders."""
 
 _GIT_CONTENT = frozenset(("show", "cat-file", "diff", "blame", "annotate", "grep", "archive", "difftool"))
 _GIT_PATCHES = frozenset(("log", "whatchanged", "stash", "reflog"))
@@ -71,13 +74,25 @@ def _read_words(part: SimpleCommand) -> Iterator[Word]:
                 yield Word(word.text[3:], word.dynamic, word.glob, True)
 
 
-def _named(word: Word, item: PlacedPart, place: Place, bindings: Bindings) -> Iterator[str]:
+def _named(word: Word, item: PlacedPart, place: Place, bindings: Bindings) -> tuple[str, ...]:
+    key = (word, item.cwd)
+    if key not in place.key_names:
+        place.key_names[key] = tuple(_looked_up(word, item, place, bindings))
+    return place.key_names[key]
+
+
+def _looked_up(word: Word, item: PlacedPart, place: Place, bindings: Bindings) -> Iterator[str]:
     for form in known_forms(word, bindings):
         if form.dynamic and _KEY_NAMES.search(form.text):
             yield form.text
-        for path in expand(form, item.cwd, place.home):
-            if place.holds_keys(path):
+        for path in expand(form, item.cwd, place):
+            if place.holds_keys(path) or (item.part.program in _COPIERS and _is_key_folder(path, place)):
                 yield str(path)
+
+
+def _is_key_folder(path: Path, place: Place) -> bool:
+    """A folder of keys, or one that holds the home folder with all of them."""
+    return place.holds_keys(path / "x") or place.home.is_relative_to(path)
 
 
 def known_forms(word: Word, bindings: Bindings) -> tuple[Word, ...]:

@@ -24,6 +24,7 @@ from reactagent_tui.core.safety.wrappers import ANYTHING
 _MOST_ENTRIES = 4000
 _DEEPEST = 8
 _MOST_ROOTS = 30
+_MOST_IN_ALL = 12_000
 _MOST_SHOWN = 5
 _PASSED_OVER = frozenset(
     (".git", "node_modules", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".nox", ".mypy_cache")
@@ -67,6 +68,7 @@ class Sweeps:
         self._items = items
         self._place = place
         self._walked: dict[Path, tuple[Path, ...]] = {}
+        self._left = _MOST_IN_ALL
 
     def aimed(self, item: PlacedPart) -> tuple[str, ...]:
         """Name patterns and folders that mean keys and nothing else (`find -name .env -exec cat`)."""
@@ -128,11 +130,13 @@ class Sweeps:
 
     def _swept(self, sweep: Sweep) -> Iterator[str]:
         for root in sweep.roots:
-            if root not in self._walked and len(self._walked) >= _MOST_ROOTS:
+            if root not in self._walked and (len(self._walked) >= _MOST_ROOTS or self._left <= 0):
                 yield str(root)  # not looked at any more, so it is asked about
                 return
             if root not in self._walked:
-                self._walked[root] = tuple(_key_files(root, self._place))
+                files, seen = _key_files(root, self._place, min(self._left, _MOST_ENTRIES))
+                self._walked[root] = files
+                self._left -= seen
             yield from (str(path) for path in self._walked[root] if sweep.lets_through(path, root))
 
 
@@ -176,7 +180,7 @@ def _search_of(item: PlacedPart, place: Place) -> Sweep:
     part = item.part
     operands = [word for word in read_by(part) if not word.text.startswith("-")]
     given = {value for _, value in _values(part, ("--include", "--exclude", "--exclude-dir", "-g", "--glob"))}
-    paths = [path for word in operands if word.text not in given for path in expand(word, item.cwd, place.home)]
+    paths = [path for word in operands if word.text not in given for path in expand(word, item.cwd, place)]
     names = tuple(value for _, value in _values(part, ("--include", "-g", "--glob")) if not value.startswith("!"))
     excluded = [value for _, value in _values(part, ("--exclude", "--exclude-dir"))]
     excluded += [value[1:] for _, value in _values(part, ("-g", "--glob")) if value.startswith("!")]
@@ -198,7 +202,7 @@ def _find_of(item: PlacedPart, place: Place) -> Sweep:
     excluded: list[str] = []
     for negated, value in _values(part, _NAME_TESTS):
         (excluded if negated else names).append(value)
-    roots = [path for word in find_roots(part) for path in expand(word, item.cwd, place.home)]
+    roots = [path for word in find_roots(part) for path in expand(word, item.cwd, place)]
     return Sweep(tuple(roots) or (cwd,), tuple(names), tuple(excluded))
 
 
@@ -231,29 +235,34 @@ def _is_process_folder(root: Path) -> bool:
     return len(parts) == 2 or parts[2].isdigit() or parts[2] in ("self", "thread-self") or "*" in parts[2]
 
 
-def _key_files(root: Path, place: Place) -> Iterator[Path]:
-    """Key files below a folder, nearest first."""
-    left = _MOST_ENTRIES
+def _key_files(root: Path, place: Place, most: int) -> tuple[tuple[Path, ...], int]:
+    """Key files below a folder, nearest first, and how many entries were looked at (at most `most`)."""
+    found: list[Path] = []
+    seen = 0
     level = [root]
     for _ in range(_DEEPEST):
         below: list[Path] = []
         for folder in level:
             try:
-                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+                with os.scandir(folder) as listing:
+                    entries = sorted(listing, key=lambda entry: entry.name)[: most - seen]
             except OSError:
                 continue
+            seen += len(entries)
             for entry in entries:
-                if left <= 0:
-                    return
-                left -= 1
                 path = folder / entry.name
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name not in _PASSED_OVER:
                         below.append(path)
                 elif place.holds_keys(path):
-                    yield path
+                    found.append(path)
+            if seen >= most:
+                return tuple(found), seen
         level = below
+    return tuple(found), seen
 
 
 def _names_secret(text: str) -> bool:
+    if "${!" in text:
+        return True  # the value of a variable whose name only running would tell
     return any(word in name for name in _VARIABLE.findall(text) for word in _SECRET_WORDS)

@@ -1,7 +1,7 @@
 """May a call run? Allow, ask or deny, from the mode, the rules, the user's grants and what the call touches.
 
-Order: deny rules, plan mode, the hard list, ask rules, grants of this session and allow rules, the mode. Where rules
-come from (the four scopes of the configuration) is decided elsewhere; they arrive here as evaluated lists of text.
+Order: deny rules, plan mode, the hard list, ask rules, what the user granted and allow rules, the mode. Rules of the
+configuration arrive here as lists of text; grants are kept by `grants.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from reactagent_tui.core.paths import user_paths
+from reactagent_tui.core.reporter import GrantScope
 from reactagent_tui.core.safety.access import (
     MODES,
     PLAN_TEXT,
@@ -22,6 +24,7 @@ from reactagent_tui.core.safety.access import (
     Mode,
     call_key,
 )
+from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.judgement import Situation, judge
 from reactagent_tui.core.safety.rules import Rule, parse_rule
 
@@ -45,41 +48,50 @@ class Permissions:
         allow: Iterable[str] = (),
         readable: tuple[Path, ...] = (),
         home: Path | None = None,
+        grants: Grants | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.workspace_roots = tuple(Path(os.path.realpath(root)) for root in workspace_roots)
-        self.readable = tuple(Path(os.path.realpath(folder)) for folder in readable)
+        self.set_readable(readable)
         self.home = Path(os.path.realpath(home or Path.home()))
         self._own_config = Path(os.path.realpath(user_paths().config))
+        self.grants = grants or Grants()
+        self.set_rules(deny=deny, ask=ask, allow=allow)
+
+    def set_rules(self, *, deny: Iterable[str] = (), ask: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
+        """Other rules of the configuration from now on. Raises ValueError for a text that is no rule."""
         self._deny = tuple(parse_rule(text) for text in deny)
         self._ask = tuple(parse_rule(text) for text in ask)
         self._allow = tuple(parse_rule(text) for text in allow)
-        self._granted_rules: list[Rule] = []
-        self._granted_calls: set[tuple[str, ...]] = set()
+
+    def set_readable(self, folders: Iterable[Path]) -> None:
+        """Folders outside the workspace that are free to read from now on."""
+        self.readable = tuple(Path(os.path.realpath(folder)) for folder in folders)
 
     @property
-    def granted(self) -> tuple[str, ...]:
-        """Rules the user granted for this session, in order."""
-        return tuple(rule.text for rule in self._granted_rules)
+    def configured(self) -> tuple[tuple[Literal["deny", "ask", "allow"], str], ...]:
+        """Rules of the configuration in the order they are checked."""
+        lists: tuple[tuple[Literal["deny", "ask", "allow"], tuple[Rule, ...]], ...] = (
+            ("deny", self._deny),
+            ("ask", self._ask),
+            ("allow", self._allow),
+        )
+        return tuple((kind, rule.text) for kind, rules in lists for rule in rules)
 
     def decide(self, access: Access, *, reads_only: bool) -> Decision:
         """May this call run now? Pure but for looking at the file system."""
         return judge(self._situation(), access, reads_only=reads_only)
 
-    def grant(self, access: Access, pattern: str | None) -> None:
-        """The user said yes for this session: to this exact call, or to all that `pattern` covers.
+    def grant(self, access: Access, pattern: str | None, scope: GrantScope = "session") -> None:
+        """The user said yes for longer: to this exact call in this session, or to all that `pattern` covers.
 
-        Raises ValueError when `pattern` is no rule. The hard list is asked about all the same.
+        Raises ValueError when `pattern` is no rule, StorageError when it cannot be kept (it holds for this session
+        then). The hard list is asked about all the same.
         """
         if pattern is None:
-            self._granted_calls.add(call_key(access))
-        elif (rule := parse_rule(pattern)) not in self._granted_rules:
-            self._granted_rules.append(rule)
-
-    def revoke_all(self) -> None:
-        """Forget every grant of this session."""
-        self._granted_rules.clear()
-        self._granted_calls.clear()
+            self.grants.add_call(call_key(access), _shown_call(access))
+        else:
+            self.grants.add(pattern, scope)
 
     def _situation(self) -> Situation:
         return Situation(
@@ -91,6 +103,12 @@ class Permissions:
             deny=self._deny,
             ask=self._ask,
             allow=self._allow,
-            granted=tuple(self._granted_rules),
-            granted_calls=frozenset(self._granted_calls),
+            granted=self.grants.rules,
+            granted_calls=self.grants.calls,
         )
+
+
+def _shown_call(access: Access) -> str:
+    """The call as a list shows it."""
+    paths = (str(path) for path in (*access.writes, *access.reads))
+    return f"{access.tool}: {access.command or access.subject or ', '.join(paths)}".removesuffix(": ")

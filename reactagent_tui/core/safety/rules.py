@@ -25,8 +25,15 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "Glob": ("glob",),
     "LS": ("list_dir",),
     "WebFetch": ("web_fetch",),
+    "MultiEdit": ("edit_file",),
+    "TodoWrite": ("todo_write",),
+    "Skill": ("skill_view",),
+    "Agent": ("spawn_subagent",),
+    "Task": ("spawn_subagent",),
 }
 _RULE = re.compile(r"\s*([A-Za-z_][\w.*-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_SERVER = re.compile(r"mcp__(?:(?!__)[\w-])+")
+"""`mcp__github`: every tool of that server."""
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]*")
 
 
@@ -39,7 +46,12 @@ class Rule:
     spec: str | None
 
     def covers_tool(self, tool: str) -> bool:
-        return any(tool == name or (name.endswith("*") and tool.startswith(name[:-1])) for name in self.tools)
+        return any(
+            tool == name
+            or (name.endswith("*") and tool.startswith(name[:-1]))
+            or (_SERVER.fullmatch(name) is not None and tool.startswith(f"{name}__"))
+            for name in self.tools
+        )
 
 
 @lru_cache(maxsize=512)
@@ -47,7 +59,7 @@ def parse_rule(text: str) -> Rule:
     """Raises ValueError for text that is no rule."""
     found = _RULE.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is not a permission rule; write tool or tool(pattern)")
+        raise ValueError(f"{text!r} is no permission rule; write tool or tool(pattern)")
     name, spec = found[1], found[2]
     return Rule(text.strip(), _ALIASES.get(name, (name,)), None if spec in (None, "", "*") else spec)
 
@@ -62,13 +74,18 @@ def command_matches(spec: str, command: str) -> bool:
 
 
 def path_matches(spec: str, path: Path, root: Path, home: Path) -> bool:
-    """Is the real path covered? `*` stays within a folder, `**` crosses; `//` absolute, `~/` home, else from `root`."""
+    """Is the real path covered? `*` stays within a folder, `**` crosses; `//` absolute, `~/` home, else from `root`.
+
+    A name without `/` is meant in every folder; a last part without `*` covers all that is below it.
+    """
     if spec.startswith("//"):
         anchor, pattern = "/", spec[2:]
     elif spec.startswith("~/"):
         anchor, pattern = f"{home}/", spec[2:]
     else:
         anchor, pattern = f"{root}/", spec.removeprefix("./").removeprefix("/")
+    if "/" not in spec.rstrip("/"):
+        pattern = f"**/{pattern}"  # as in .gitignore: a bare name is meant wherever it is
     text = os.fspath(path)
     if not text.startswith(anchor):
         return False
@@ -84,7 +101,7 @@ def matching_text(part: SimpleCommand) -> str:
 def may_match(part: SimpleCommand) -> bool:
     """May a rule cover this part at all? Not one whose program is unknown or whose environment changes it."""
     data = command_data()
-    if part.words and (part.words[0].dynamic or part.words[0].glob):
+    if part.words and (part.words[0].dynamic or part.words[0].glob or any(map(str.isspace, part.name))):
         return False
     if any(redirect.writes and not is_sink(redirect.target, data) for redirect in part.redirects):
         return False
@@ -96,6 +113,15 @@ def matching_rule(rules: Iterable[Rule], part: SimpleCommand) -> Rule | None:
     text = matching_text(part)
     for rule in rules:
         if rule.covers_tool(SHELL_TOOL) and (rule.spec is None or command_matches(rule.spec, text)):
+            return rule
+    return None
+
+
+def restricting_rule(rules: Iterable[Rule], part: SimpleCommand) -> Rule | None:
+    """The first deny or ask rule that covers this part, also behind `sudo` and by the full path of its program."""
+    forms = {matching_text(part), " ".join(part.argv), " ".join((part.program, *part.argv[1:]))}
+    for rule in rules:
+        if rule.covers_tool(SHELL_TOOL) and (rule.spec is None or any(command_matches(rule.spec, t) for t in forms)):
             return rule
     return None
 
@@ -164,4 +190,5 @@ def _path_glob(pattern: str) -> str:
                 out.append("[^/]")
             case _:
                 out.append(re.escape(piece))
-    return "".join(out)
+    last = pattern.rstrip("/").rsplit("/", 1)[-1]
+    return "".join(out) if "*" in last or "?" in last else "".join(out).removesuffix("/") + "(?:/.*)?"

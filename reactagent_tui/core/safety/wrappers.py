@@ -13,7 +13,7 @@ Command = tuple[tuple[Word, ...], tuple[tuple[str, Word], ...]]
 ANYTHING = Word("…", dynamic=True)
 """Stands for arguments that are only known when it runs (`xargs`, `find -exec {}`)."""
 
-_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "busybox"))
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash"))
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
 
@@ -42,6 +42,8 @@ class _Rule:
     assignments: bool = False
     appends: bool = False
     """Adds arguments of its own (xargs)."""
+    keep: bool = False
+    """Does something of its own as well: it is asked about by its own name too."""
 
 
 def _options(text: str) -> frozenset[str]:
@@ -73,7 +75,26 @@ _RULES: dict[str, _Rule] = {
         _options("-0 --null -r --no-run-if-empty -t --verbose -x --exit -p -i --replace"),
         appends=True,
     ),
+    "busybox": _Rule(keep=True),
+    "toybox": _Rule(keep=True),
+    "chronic": _Rule(flags=_options("-e -v"), keep=True),
+    "chroot": _Rule(operands=1, keep=True),
+    "flock": _Rule(
+        _options("-w --timeout -E --conflict-exit-code"), _options("-n -s -x -o -F -u"), operands=1, keep=True
+    ),
+    "ltrace": _Rule(_options("-e -o -p -s"), _options("-f -c -t -T"), keep=True),
+    "strace": _Rule(_options("-e -o -p -s -P -u -E"), _options("-f -c -t -T -v -y -q"), keep=True),
+    "taskset": _Rule(flags=_options("-c --cpu-list -a"), operands=1, keep=True),
+    "unbuffer": _Rule(flags=_options("-p"), keep=True),
 }
+_SCRIPT_OPTIONS: dict[str, tuple[str, ...]] = {
+    "su": ("-c", "--command"),
+    "runuser": ("-c", "--command"),
+    "script": ("-c", "--command"),
+    "flock": ("-c", "--command"),
+}
+"""Programs that give the value of an option to a shell."""
+_WATCH_VALUED = ("-n", "--interval")
 
 
 def unwrap(words: tuple[Word, ...]) -> Unwrapped | None:
@@ -85,6 +106,8 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped | None:
         return _shell(name, words)
     if name == "find":
         return _find(words)
+    if (scripted := _scripted(name, words)) is not None:
+        return scripted
     if name == "command" and len(words) > 1 and words[1].text in ("-v", "-V"):
         return None
     rule = _RULES.get(name)
@@ -125,7 +148,7 @@ def _by_rule(name: str, rule: _Rule, words: tuple[Word, ...]) -> Unwrapped:
         mark = _replaced(words[1:index])
         filled = tuple(ANYTHING if mark and mark in word.text else word for word in inner)
         inner = filled if mark else (*filled, ANYTHING)
-    return Unwrapped(name, commands=((inner, tuple(env)),))
+    return Unwrapped(name, commands=((inner, tuple(env)),), keep=rule.keep)
 
 
 def _replaced(options: tuple[Word, ...]) -> str:
@@ -157,11 +180,36 @@ def _option_width(text: str, rule: _Rule, name: str) -> int:
     return 1 if all(f"-{letter}" in rule.flags for letter in text[1:]) else 0
 
 
+def _scripted(name: str, words: tuple[Word, ...]) -> Unwrapped | None:
+    """`trap 'text' EXIT`, `su -c 'text'`, `watch words`: what a shell reads later, and the program itself."""
+    script: Word | None = None
+    if name == "trap":
+        script = next((word for word in words[1:] if not word.text.startswith("-")), None)
+    elif name == "watch":
+        script = _watched(words[1:])
+    for index, word in enumerate(words[1:-1], 1):
+        if word.text in _SCRIPT_OPTIONS.get(name, ()):
+            script = words[index + 1]
+    if script is None:
+        return None
+    if script.dynamic:
+        return Unwrapped(name, keep=True, uncertain=True)
+    return Unwrapped(name, scripts=(script.text,), keep=True)
+
+
+def _watched(args: tuple[Word, ...]) -> Word | None:
+    while args and args[0].text.startswith("-"):
+        args = args[2:] if args[0].text in _WATCH_VALUED else args[1:]
+    return Word(" ".join(word.text for word in args), any(word.dynamic for word in args)) if args else None
+
+
 def _shell(name: str, words: tuple[Word, ...]) -> Unwrapped | None:
     index = 1
+    runs_a_file = False
     while index < len(words) and words[index].text.startswith(("-", "+")) and not words[index].dynamic:
         text = words[index].text
         if text.startswith("--"):
+            runs_a_file = runs_a_file or text in ("--rcfile", "--init-file")
             index += 2 if text in ("--rcfile", "--init-file") else 1
             continue
         if "c" in text[1:] and text[0] == "-":
@@ -170,7 +218,7 @@ def _shell(name: str, words: tuple[Word, ...]) -> Unwrapped | None:
                 rest = rest[1:]
             if not rest or rest[0].dynamic:
                 return Unwrapped(name, keep=True, uncertain=True)
-            return Unwrapped(name, scripts=(rest[0].text,))
+            return Unwrapped(name, scripts=(rest[0].text,), keep=runs_a_file)
         index += 2 if text in ("-o", "+o", "-O", "+O") else 1
     return None
 

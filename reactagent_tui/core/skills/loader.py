@@ -21,6 +21,7 @@ from reactagent_tui.core.skills.models import (
     problem,
 )
 from reactagent_tui.core.skills.reading import SKIPPED_FOLDERS, read_skill
+from reactagent_tui.core.trust import PROJECT_SKILLS
 
 MAX_DEPTH = 4
 MAX_FOLDERS = 2_000
@@ -45,8 +46,7 @@ def default_sources(
         SkillSource(paths.config / "skills", "user"),
     ]
     if project_trusted and workdir is not None:
-        folders = (workdir / ".claude" / "skills", workdir / ".agents" / "skills", workdir / "skills")
-        sources += [SkillSource(folder, "project") for folder in folders]
+        sources += [SkillSource(workdir / folder, "project") for folder in PROJECT_SKILLS]
     return tuple(sources)
 
 

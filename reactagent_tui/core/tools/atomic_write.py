@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from reactagent_tui.core.safety.files_seen import digest
-from reactagent_tui.core.tools.disk import CLOEXEC, Cancelled, digest_of_file
+from reactagent_tui.core.tools.anchored import Anchored, anchored
+from reactagent_tui.core.tools.disk import Cancelled, digest_in
 from reactagent_tui.core.tools.failure import ToolFailure
 from reactagent_tui.core.tools.swap import put_instead, put_new
 
@@ -29,64 +30,59 @@ class Written:
 def write_atomically(path: Path, shown: str, data: bytes, before: bytes | None, stop: threading.Event) -> Written:
     """Put `data` in place of `before` (None: the file does not exist yet), all or nothing.
 
-    Mode, owner and extended attributes stay. Raises ToolFailure when the file is no longer `before`, is read-only, or
-    cannot be written; what was there is then untouched, and neither a temporary file nor a new folder is left.
+    Mode, owner and extended attributes stay. Raises ToolFailure when the file is no longer `before`, is read-only,
+    cannot be written, or when a link was put on the way to it; what was there is then untouched, and neither a
+    temporary file nor a new folder is left.
     """
     made: list[Path] = []
-    temp: Path | None = None
+    temp = f".{os.fsdecode(os.fsencode(path.name)[:100])}.{secrets.token_hex(6)}.tmp"
+    status: os.stat_result | None = None
     done = False
     try:
-        status = path.stat() if before is not None else None
-        if status is not None and not status.st_mode & 0o222:
-            mode = stat.S_IMODE(status.st_mode)
-            raise ToolFailure("permission", f"{shown} is read-only (mode {mode:04o}); not written.")
-        _make_folders(path.parent, made)
-        temp = path.parent / f".{os.fsdecode(os.fsencode(path.name)[:100])}.{secrets.token_hex(6)}.tmp"
-        _write_new(temp, data, path, status)
-        if stop.is_set():
-            raise Cancelled
-        if before is None:
-            put_new(temp, path, shown)
-        else:
-            put_instead(temp, path, shown, digest(before), stop, look=partial(_look, shown))
-        done = True
+        with anchored(path.parent, shown, create=True, made=made) as folder:
+            status = folder.status(path.name) if before is not None else None
+            if status is not None and not status.st_mode & 0o222:
+                mode = stat.S_IMODE(status.st_mode)
+                raise ToolFailure("permission", f"{shown} is read-only (mode {mode:04o}); not written.")
+            try:
+                _write_new(folder, temp, data, path, status)
+                if stop.is_set():
+                    raise Cancelled
+                _put(folder, temp, path.name, before, stop)
+                done = True
+            finally:
+                with contextlib.suppress(OSError):
+                    folder.remove(temp)
+            folder.sync()
     except OSError as error:
         raise _write_failure(error, shown) from error
     finally:
-        if temp is not None:
-            with contextlib.suppress(OSError):
-                temp.unlink()
         if not done:
-            for folder in reversed(made):
+            for new in reversed(made):
                 with contextlib.suppress(OSError):
-                    folder.rmdir()
-    for folder in (path.parent, *(folder.parent for folder in made)):
-        _sync_folder(folder)
+                    new.rmdir()
+    for new in made:
+        _sync_folder(new.parent)
     return Written(0 if status is None else max(0, status.st_nlink - 1))
 
 
-def _look(shown: str, name: str | Path, stop: threading.Event) -> str | None:
-    return digest_of_file(Path(name), shown, stop)
+def _put(folder: Anchored, temp: str, name: str, before: bytes | None, stop: threading.Event) -> None:
+    """Let the new file take its place; relative to the open folder where there is one."""
+    new, old = (temp, name) if folder.fd is not None else (folder.folder / temp, folder.folder / name)
+    if before is None:
+        put_new(new, old, folder.shown, fd=folder.fd)
+    else:
+        put_instead(new, old, folder.shown, digest(before), stop, look=partial(_look, folder), fd=folder.fd)
 
 
-def _make_folders(folder: Path, made: list[Path]) -> None:
-    """`folder` with all above it; each that had to be made is added to `made`, outermost first."""
-    missing: list[Path] = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for one in reversed(missing):
-        try:
-            one.mkdir()
-        except FileExistsError:
-            continue
-        made.append(one)
+def _look(folder: Anchored, name: str | Path, stop: threading.Event) -> str | None:
+    return digest_in(folder, Path(name).name, folder.shown, stop)
 
 
-def _write_new(temp: Path, data: bytes, old: Path, like: os.stat_result | None) -> None:
+def _write_new(folder: Anchored, temp: str, data: bytes, old: Path, like: os.stat_result | None) -> None:
     """A new file, on disk for sure, with the mode, owner and attributes of the old one (or those of any new file)."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC | getattr(os, "O_BINARY", 0)
-    fd = os.open(temp, flags, 0o666 if like is None else 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    fd = folder.open(temp, flags, 0o666 if like is None else 0o600)
     with os.fdopen(fd, "wb", buffering=0) as file:
         view = memoryview(data)
         while view:

@@ -67,6 +67,8 @@ class ToolContext:
     """Awaited after it: what it left is noted, so that a later change by the user is known as theirs."""
     jobs: SessionJobs = field(default_factory=SessionJobs)
     """What runs in the background of this session."""
+    judged: Access | None = None
+    """What permissions let this call touch; a path that leads elsewhere by now is refused. None: not judged (tests)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from reactagent_tui.core.tools.anchored import Anchored, anchored
 from reactagent_tui.core.tools.failure import ToolFailure
 
 CHUNK = 1 << 20
-CLOEXEC = getattr(os, "OCLOEXEC", 0)  # Windows has none and needs none
 MAX_EDITED = 10 << 20
 """Bytes up to which a file is edited or overwritten in memory."""
 
@@ -38,9 +38,17 @@ def refuse_special(mode: int, shown: str) -> None:
 
 
 def open_regular(path: Path, shown: str) -> BinaryIO:
-    """The file for reading. Never waits on a pipe or device: those are refused before and after opening."""
-    refuse_special(path.stat().st_mode, shown)
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | CLOEXEC)
+    """The file of this real path for reading. Never waits on a pipe or device: those are refused before and after.
+
+    Raises OSError, and ToolFailure when a link was put on the way or the file is none.
+    """
+    with anchored(path.parent, shown) as folder:
+        return _open_in(folder, path.name, shown)
+
+
+def _open_in(folder: Anchored, name: str, shown: str) -> BinaryIO:
+    refuse_special(folder.status(name).st_mode, shown)
+    fd = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         refuse_special(os.fstat(fd).st_mode, shown)
         return os.fdopen(fd, "rb", buffering=0)
@@ -67,11 +75,11 @@ def read_whole(path: Path, shown: str) -> bytes | None:
     return data
 
 
-def digest_of_file(path: Path, shown: str, stop: threading.Event) -> str | None:
+def digest_in(folder: Anchored, name: str, shown: str, stop: threading.Event) -> str | None:
     """The content hash of a file of any size, or None when it does not exist."""
     hasher = hashlib.blake2b(digest_size=16)
     try:
-        with open_regular(path, shown) as file:
+        with _open_in(folder, name, shown) as file:
             while chunk := file.read(CHUNK):
                 if stop.is_set():
                     raise Cancelled

@@ -30,7 +30,14 @@ def real_path(path: str, ctx: ToolContext) -> Path:
         raise ToolFailure("arguments", "The path has a character that no file name can have.") from error
     except (ValueError, RuntimeError) as error:
         raise ToolFailure("arguments", f"The path cannot be used: {error}.") from error
-    return _with_undecodable_name(real)
+    real = _with_undecodable_name(real)
+    judged = ctx.judged
+    if judged is not None and real not in (*judged.reads, *judged.writes):
+        raise ToolFailure(
+            "swapped",
+            f"{path} leads to another file than the one that was allowed a moment ago. Look at it again, then repeat.",
+        )
+    return real
 
 
 def _with_undecodable_name(real: Path) -> Path:

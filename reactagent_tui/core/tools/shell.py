@@ -31,6 +31,8 @@ from reactagent_tui.core.tools.truncate import MAX_BYTES
 SHORTEST, LONGEST = 1, 600
 HEAD_START = 0.5
 """Seconds that a command gets before it goes to the background: what fails at once is told at once."""
+LONG_LINE = 2_000
+"""Characters; a longer command line is not looked into before it is judged: it counts as one that writes."""
 _NAMED = 8
 """Processes left behind that are named one by one."""
 
@@ -74,6 +76,8 @@ class RunShellCommand(ToolBase[ShellArgs]):
         return self._partial.pop(call_id, None)
 
     def effect_of(self, args: ShellArgs) -> Effect:
+        if len(args.command) > LONG_LINE:
+            return Effect.WRITES
         return Effect.READS if is_read_only(args.command) else Effect.WRITES
 
     def access_of(self, args: ShellArgs, ctx: ToolContext) -> Access:
@@ -136,7 +140,10 @@ class RunShellCommand(ToolBase[ShellArgs]):
 
 
 def _workdir(args: ShellArgs, ctx: ToolContext) -> Path:
-    return ctx.workspace.resolve(args.workdir, ctx.workdir) if args.workdir else ctx.workdir
+    folder = ctx.workspace.resolve(args.workdir, ctx.workdir) if args.workdir else ctx.workdir
+    if ctx.judged is not None and ctx.judged.workdir != folder:
+        raise ToolFailure("swapped", f"{args.workdir} leads to another folder than the one that was allowed.")
+    return folder
 
 
 def _clamp(seconds: float) -> tuple[float, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from rich.cells import cell_len
 from textual import events
@@ -64,6 +65,8 @@ class ApprovalDock(Painted):
         self._waiting: list[tuple[str, Question]] = []
         self._state: ApprovalState | None = None
         self._body: list[Content] = []
+        self._news: list[Content] = []
+        """Which parts of the command are new; laid out with the body."""
         self._body_width = 0
         self._top = 0
         self._room = 1
@@ -251,7 +254,8 @@ class ApprovalDock(Painted):
         inner = max(width - len(_GUTTER) - 1, 1)
         if self._body_width != inner:
             self._body_width, self._body = inner, _body_lines(question, inner, self._t)
-        risk = self._risk(state, question, inner)
+            self._news = _new_lines(question, inner, self._t)
+        risk = self._news + self._risk(state, question, inner)
         keys = [Content("")] if self.app.size.height >= ROOMY else []
         keys += self._line_or_keys(state, inner)
         foot = self._place(state, risk, len(keys), inner) + keys
@@ -309,9 +313,11 @@ class ApprovalDock(Painted):
 
     def _line_or_keys(self, state: ApprovalState, width: int) -> list[Content]:
         if state.line is not None:
-            label = self._t(f"dock.line_{state.line_kind}")
-            send = "dock.key_allow" if state.line_kind == "pattern" else "dock.key_send"
-            hints = [self._key_hint("enter", send, True), self._key_hint("escape", "dock.key_back", True)]
+            is_pattern = state.line_kind == "pattern"
+            label = self._t(f"dock.scope_{state.scope}" if is_pattern else "dock.line_comment")
+            hints = [self._key_hint("enter", "dock.key_allow" if is_pattern else "dock.key_send", True)]
+            hints += [self._key_hint("tab", "dock.key_scope", True)] if is_pattern else []
+            hints.append(self._key_hint("escape", "dock.key_back", True))
             return [_edit_line(label, state.line, width), *flow(hints, width)]
         armed = state.is_armed(self._now) or state.is_confirming(self._now)
         hints = self._hints(state, armed)
@@ -360,13 +366,25 @@ def _body_lines(question: Question, width: int, t: Translate) -> list[Content]:
     if isinstance(question, ApprovalQuestion):
         return block_lines(question.blocks, width)
     own = question.text is not None
-    text = question.text if question.text is not None else t(question.key, **question.params)
+    params = {
+        name: ", ".join(map(t, cast("tuple[str, ...]", value))) if isinstance(value, tuple) else value
+        for name, value in question.params.items()
+    }
+    text = question.text if question.text is not None else t(question.key, **params)
     lines = [piece for line in text.split("\n") for piece in Content(clean_line(line)).wrap(width)]
     for number, option in enumerate(question.options[:MAX_CHOICES], 1):
-        words = option if own else t(option, **question.params)
+        words = option if own else t(option, **params)
         label = Content.assemble((str(number), "bold $primary"), "  ", clean_line(words))
         lines += fold(label.stylize(Style.from_meta({_CLICK_KEY: str(number)})), width)
     return lines
+
+
+def _new_lines(question: Question, width: int, t: Translate) -> list[Content]:
+    """The parts that nothing allows yet, in one line, when others of the command are allowed."""
+    if not isinstance(question, ApprovalQuestion) or not question.new:
+        return []
+    parts = "  ".join(clean_line(part) for part in question.new)
+    return [cut_content(Content.assemble((t("dock.new"), "$text-muted"), "  ", (parts, "bold")), width)]
 
 
 def _at_most(lines: list[Content], rows: int, width: int) -> list[Content]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reactagent_tui.core.reporter import Answer, ApprovalQuestion, ChoiceQuestion, Question
+from reactagent_tui.core.reporter import Answer, ApprovalQuestion, ChoiceQuestion, GrantScope, Question
 from reactagent_tui.tui.widgets.line_edit import LineEdit
 
 QUIET_SECONDS = 0.4
@@ -25,6 +25,8 @@ CONFIRM_GAP = 0.7
 CONFIRM_SECONDS = 3.0
 """A second `y` counts only this long after the first."""
 MAX_CHOICES = 9
+SCOPES: tuple[GrantScope, ...] = ("session", "project", "always")
+"""In the order that Tab goes through them."""
 _DIGITS = frozenset("123456789")
 
 Scroll = Literal["up", "down", "page_up", "page_down"]
@@ -91,6 +93,8 @@ class ApprovalState:
         self.held: Held | None = None
         self.line: LineEdit | None = None
         self.line_kind: LineKind = "comment"
+        self.scope: GrantScope = "session"
+        """How long the pattern in the line would hold."""
         self._quiet_until = now + QUIET_SECONDS
         self._first_y: float | None = None
         self._line_opened = now
@@ -235,9 +239,15 @@ class ApprovalState:
 
     def _open(self, kind: LineKind, text: str, now: float) -> Reaction:
         self.line, self.line_kind, self._line_opened = LineEdit.holding(text), kind, now
+        self.scope = "session"
         return TAKEN
 
     def _edit(self, line: LineEdit, key: str, character: str | None, now: float) -> Reaction:
+        if key in ("tab", "shift+tab") and self.line_kind == "pattern":
+            step = 1 if key == "tab" else -1
+            self.scope = SCOPES[(SCOPES.index(self.scope) + step) % len(SCOPES)]
+            self._line_opened = now  # Enter on the way may not have been meant for this scope
+            return TAKEN
         if key in ("escape", "tab"):
             self.line = None
             self._quiet_until = now + QUIET_SECONDS
@@ -256,6 +266,6 @@ class ApprovalState:
             self._quiet_until = now + QUIET_SECONDS
             return TAKEN
         if self.line_kind == "pattern":
-            return Reaction(True, Answer("pattern", pattern=text))
+            return Reaction(True, Answer("pattern", pattern=text, scope=self.scope))
         verdict = "deny" if isinstance(self.question, ApprovalQuestion) else "choice"
         return Reaction(True, Answer(verdict, comment=text))

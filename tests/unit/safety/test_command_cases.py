@@ -12,6 +12,7 @@ from reactagent_tui.core.safety.read_only import is_read_only
 
 LINES = (Path(__file__).parent / "command_cases.txt").read_text(encoding="utf-8").splitlines()
 CASES = [tuple(line.split(" | ", 2)) for line in LINES if line and not line.startswith("#")]
+CHARACTERS = {"\\n": "\n", "<CR>": "\r", "<NUL>": "\0", "<TAB>": "\t", "<RLO>": "\u202e"}
 
 
 def shown(decision: Decision) -> str:
@@ -26,7 +27,8 @@ def shown(decision: Decision) -> str:
 
 @pytest.mark.parametrize(("mode", "expected", "command"), CASES)
 def test_case(workspace: Path, home: Path, mode: Mode, expected: str, command: str) -> None:
-    command = command.replace("\\n", "\n")
+    for shown_as, character in CHARACTERS.items():
+        command = command.replace(shown_as, character)
     access = Access("run_shell_command", command=command, workdir=workspace)
     permissions = Permissions(mode, (workspace,), home=home)
     decision = permissions.decide(access, reads_only=is_read_only(command))
@@ -36,6 +38,6 @@ def test_case(workspace: Path, home: Path, mode: Mode, expected: str, command: s
 
 
 def test_the_table_is_large_and_covers_every_mode() -> None:
-    assert len(CASES) >= 150
+    assert len(CASES) >= 900
     assert {mode for mode, _, _ in CASES} == set(MODES)
     assert len({(mode, command) for mode, _, command in CASES}) == len(CASES)

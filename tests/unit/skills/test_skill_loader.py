@@ -238,6 +238,7 @@ def test_project_folders_need_trust(root: Path) -> None:
         ".claude/skills",
         ".agents/skills",
         "skills",
+        ".reactagent/skills",
     ]
     assert opened[: len(closed)] == closed
 

@@ -335,3 +335,25 @@ def test_a_paste_goes_into_the_open_line_only() -> None:
 )
 def test_the_gravest_risk_is_the_one_to_show(reason: str, risk: tuple[str, ...], worst: str | None) -> None:
     assert gravest(replace(EDIT, reason=reason, risk=risk)) == worst
+
+
+def test_tab_in_the_pattern_line_goes_through_the_scopes() -> None:
+    state = ApprovalState(EDIT, 0.0)
+    tap(state, "p", 1.0)
+    scopes = [state.scope]
+    for moment in (2.0, 3.0, 4.0):
+        press(state, "\t", moment)
+        scopes.append(state.scope)
+    assert scopes == ["session", "project", "always", "session"]
+    assert state.offer("shift+tab", None, 5.0).taken
+    assert press(state, "\r", 5.1) == Reaction(True)  # Enter right behind Tab does not count
+    assert press(state, "\r", 6.0).answer == Answer("pattern", pattern="edit_file(src/**)", scope="always")
+
+
+def test_a_scope_is_chosen_anew_for_every_line() -> None:
+    state = ApprovalState(EDIT, 0.0)
+    tap(state, "p", 1.0)
+    press(state, "\t", 2.0)
+    assert state.offer("escape", None, 3.0).taken
+    tap(state, "p", 4.0)
+    assert press(state, "\r", 5.0).answer == Answer("pattern", pattern="edit_file(src/**)", scope="session")
