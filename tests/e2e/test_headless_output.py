@@ -162,3 +162,20 @@ def test_a_call_held_back_by_a_rate_limit_costs_nothing(place: Place, server: Mo
     assert len(server.exchanges) == 1
     assert ended.result["total_cost_usd"] == pytest.approx(1.22)  # of the first call alone
     assert ended.result["usage"]["input_tokens"] == 1200
+
+
+def test_a_folder_that_is_not_trusted_loads_nothing_and_says_so_once(place: Place, server: ModelServer) -> None:
+    skill = place.work / ".claude" / "skills" / "local" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: local\ndescription: A skill of the folder.\n---\nDo it.\n")
+    ended = place.run("-p", "hello")
+    assert ended.code == 0
+    assert ended.stderr.splitlines() == [
+        "this folder is not trusted: its skills are not loaded (reactagent -p '/trust yes')"
+    ]
+    assert "/local" not in place.run("-p", "/skills").stdout
+    assert place.run("-p", "/trust yes").code == 0
+    assert "/local" in place.run("-p", "/skills").stdout
+    assert place.run("-p", "hello").stderr == ""
+    assert place.run("-p", "/permissions allow Bash(make *) project").code == 0
+    assert "Bash(make *)" in place.run("-p", "/permissions").stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -12,6 +12,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from reactagent_tui.core.display import TextBlock, clean
+from reactagent_tui.core.paths import user_paths
+from reactagent_tui.core.safety.command_data import is_key_file
 from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.tools.base import ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase
@@ -63,6 +65,9 @@ class _Hits:
     accepts: GlobMatcher | None
     base: str
     root: Path
+    is_secret: Callable[[str], bool] = lambda _name: False
+    """Is the file below `root` one with keys? It was not asked about, so its lines are not shown."""
+    left_out: set[bytes] = field(default_factory=set[bytes])
     rows: list[str] = field(default_factory=list[str])
     room: int = MAX_BYTES - 300
     total: int = 0
@@ -76,7 +81,7 @@ class _Hits:
         """One output line: `path NUL number : text`."""
         name, found, rest = record.partition(b"\0")
         match = _ROW.match(rest) if found else None
-        if match is None or not self._wanted(name):
+        if match is None or not self._wanted(name) or self._hides(name):
             return True
         is_match = match[2] == b":"
         number = int(match[1])
@@ -119,6 +124,14 @@ class _Hits:
     def _wanted(self, name: bytes) -> bool:
         return self.accepts is None or self.accepts(os.fsdecode(name).removeprefix("./"))
 
+    def _hides(self, name: bytes) -> bool:
+        if name in self.left_out:
+            return True
+        if name in self.files or not self.is_secret(os.fsdecode(name)):
+            return False
+        self.left_out.add(name)
+        return True
+
     def _name(self, name: bytes) -> str:
         relative = os.fsdecode(name).removeprefix("./")
         return shown_name(os.path.join(self.base, relative) if self.base else relative)
@@ -144,13 +157,18 @@ class Grep(ToolBase[GrepArgs]):
         base = ("" if shown == "." else shown) if is_folder else os.path.dirname(shown)
         accepts = GlobMatcher(args.glob) if args.glob and is_folder else None
         folder, target = (real, "./") if is_folder else (real.parent, f"./{real.name}")
-        hits = _Hits(args.limit, accepts, base, real)
+        hits = _Hits(args.limit, accepts, base, real, _key_files_below(real) if is_folder else lambda _name: False)
         end = await _search(args, folder, target, hits)
         if hits.total == 0 and not args.pattern.isascii() and end.code == 1:
             end = await _search(args, folder, target, hits, "--encoding=gb18030")
         if end.code == 2 and hits.total == 0:
             raise search_failure(end)
         return _outcome(args, hits, end, shown)
+
+
+def _key_files_below(folder: Path) -> Callable[[str], bool]:
+    home, own = Path(os.path.realpath(Path.home())), Path(os.path.realpath(user_paths().config))
+    return lambda name: is_key_file(folder / name.removeprefix("./"), home, own)
 
 
 async def _search(args: GrepArgs, folder: Path, target: str, hits: _Hits, *more: str) -> SearchEnd:
@@ -185,6 +203,8 @@ def _outcome(args: GrepArgs, hits: _Hits, end: SearchEnd, shown: str) -> ToolOut
     notes: list[str] = []
     if end.timed_out:
         notes.append("the search was stopped after its time limit; search a smaller folder")
+    if hits.left_out:
+        notes.append(f"{len(hits.left_out):,} files with keys or passwords were left out")
     if hits.total == 0:
         text = f"No {many} for {args.pattern!r} in {shown}" + (f" ({args.glob})" if args.glob else "")
         return ToolOutcome(f"{text}{'; ' + notes[0] if notes else ''}.", is_error=end.timed_out, summary="no match")

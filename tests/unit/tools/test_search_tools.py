@@ -129,6 +129,19 @@ class TestGlob:
         assert "No file" in (await Glob().run({"pattern": "*.zzz"}, file_ctx)).text
 
 
+async def test_lines_of_key_files_are_left_out(file_ctx: ToolContext) -> None:
+    (file_ctx.workdir / ".env").write_text("TOKEN=needle-1\n")
+    (file_ctx.workdir / ".env.example").write_text("TOKEN=needle-2\n")
+    text = (await grep(file_ctx, "needle-")).text
+    assert "needle-2" in text
+    assert "needle-1" not in text
+    assert "1 files with keys or passwords were left out" in text
+    only = (await grep(file_ctx, "needle-1")).text
+    assert "TOKEN" not in only
+    assert "were left out" in only
+    assert "needle-1" in (await grep(file_ctx, "needle-", path=".env")).text  # asked about by its own name
+
+
 async def test_chinese_in_a_gbk_file_is_found(file_ctx: ToolContext) -> None:
     (file_ctx.workdir / "g.txt").write_bytes("第一行\n这里有针\n".encode("gbk"))
     assert "2: 这里有针" in (await grep(file_ctx, "有针")).text

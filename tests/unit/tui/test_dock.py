@@ -322,3 +322,39 @@ def test_every_kind_of_block_has_lines_and_too_many_are_counted() -> None:
     many = block_lines((TextBlock("x\n" * 2500),), 40)
     assert len(many) == MAX_LINES + 1
     assert many[-1].plain == "… 501"
+
+
+async def test_the_pattern_line_shows_its_scope_and_the_new_part() -> None:
+    app = Gallery()
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.dock.open("q1", replace(EDIT, pattern="run_shell_command(make *)", new=("make [/x]", "cargo build")))
+        await pilot.pause()
+        assert "new here:  make [/x]  cargo build" in text_of(app)
+        assert tap(app, "p")
+        assert "allow this session:  run_shell_command(make *)" in text_of(app)
+        app.clock.now += 1.0
+        for label in ("allow in this project:", "allow always, everywhere:"):
+            app.dock.offer_key("tab", None, app.clock.now)
+            assert label in text_of(app)
+        app.clock.now += 1.0
+        app.dock.offer_key("enter", None, app.clock.now)
+        await pilot.pause()
+        assert app.messages == [Answer("pattern", pattern="run_shell_command(make *)", scope="always")]
+
+
+async def test_the_question_of_trust_never_takes_the_focus(clean_place: Path) -> None:
+    skill = clean_place / ".claude" / "skills" / "local" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: local\ndescription: x\n---\n")
+    async with chat_app(clean_place) as kit:
+        await kit.until(lambda: kit.chat.dock.is_open)
+        assert "brings its own skills" in "\n".join(line.plain for line in kit.chat.dock.paint(100, 12))
+        assert kit.chat.prompt.has_focus
+        await kit.type("a draft")
+        assert kit.chat.prompt.text == "a draft"
+        assert kit.chat.dock.is_open
+        await kit.pilot.pause(0.6)
+        await kit.pilot.press("1")
+        await kit.until(lambda: not kit.chat.dock.is_open)
+        await kit.until(lambda: "Trusted" in kit.text)
+        assert kit.chat.prompt.text == "a draft"
