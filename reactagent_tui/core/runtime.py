@@ -368,7 +368,8 @@ class Runtime:
         root.propagate = True
         for handler in self._handlers:
             root.removeHandler(handler)
-            handler.close()
+            with contextlib.suppress(OSError):  # a full disk: what was still to be written is lost
+                handler.close()
         self._handlers.clear()
 
     def _toolkit(self, workdir: Path) -> Toolkit:
