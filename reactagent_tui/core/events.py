@@ -17,7 +17,7 @@ from reactagent_tui.core.money import NOTHING_SPENT, CostTotals, Money
 from reactagent_tui.core.usage import Usage
 
 EndReason = Literal[
-    "ANSWER", "REPETITION", "MAX_STEPS", "BUDGET", "TIMEOUT", "INTERRUPTED", "PAUSED", "REFUSED", "ERROR"
+    "ANSWER", "REPETITION", "MAX_STEPS", "BUDGET", "TIMEOUT", "INTERRUPTED", "PAUSED", "REFUSED", "BLOCKED", "ERROR"
 ]
 
 

@@ -12,9 +12,11 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from reactagent_tui.core import run_ports
 from reactagent_tui.core.cost.budget import Budget, Scope, as_record
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import (
@@ -34,6 +36,7 @@ from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
 from reactagent_tui.core.messages import ToolCall, UserMessage
 from reactagent_tui.core.money import CostTotals
+from reactagent_tui.core.prompt_gate import PromptGate, Screening
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
@@ -43,7 +46,6 @@ from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
-from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard, close_open_calls
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
@@ -79,18 +81,20 @@ class LiveSession:
     tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
     before_turn: Callable[[LiveSession], None] = lambda _session: None
     """Called when a turn begins; the runtime reads instruction files again."""
+    gate: PromptGate | None = None
+    """Hooks that see prompts first."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     last_result: RunResult | None = None
     _controller: ReActController | None = None
-    _command: UserCommand | None = None
+    _command: UserCommand | Screening | None = None
     _task: asyncio.Task[None] | None = None
-    _guard: RunGuard | None = None
+    _guard: run_ports.RunGuard | None = None
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
-    _counters: dict[tuple[str, str], WindowCounter] = field(default_factory=dict[tuple[str, str], WindowCounter])
 
     def __post_init__(self) -> None:
+        self._counters = run_ports.Counters(self.ledger)
         self._queue = MessageQueue(self._queue_changed)
 
     # -- state ------------------------------------------------------------------------------
@@ -122,13 +126,7 @@ class LiveSession:
 
     def counter_of(self, info: ModelInfo) -> WindowCounter:
         """Estimates for a model, corrected by what its provider reported in this session, before a resume as well."""
-        key = (info.provider, info.name)
-        if key not in self._counters:
-            counter = self._counters[key] = WindowCounter()
-            for row in self.ledger.rows:
-                if (row.provider, row.model) == key and row.sent_raw and not row.estimated:
-                    counter.learn(row.sent_raw, row.usage.prompt)
-        return self._counters[key]
+        return self._counters.of(info)
 
     def totals(self) -> CostTotals:
         return self.ledger.totals()
@@ -137,6 +135,13 @@ class LiveSession:
 
     def submit(self, message: UserMessage, kind: QueueKind = "steer") -> None:
         """Start a turn, or join the queue of the one that runs. A queue that was held goes first."""
+        if self.gate is not None and self.gate.is_guarded:
+            self.gate.submit(message, kind)
+        else:
+            self.take(message, kind)
+
+    def take(self, message: UserMessage, kind: QueueKind = "steer") -> None:
+        """`submit` for a prompt that its hooks have seen."""
         if self.is_running or self._queue:
             self._queue.add(message, kind)
             if not self.is_running:
@@ -146,17 +151,25 @@ class LiveSession:
 
     async def run(self, message: UserMessage | None) -> RunResult:
         """Run one turn and wait for its end; for headless use and for programs that embed the core."""
-        self._start(message)
+        if message is not None and self.gate is not None and self.gate.is_guarded:
+            self.occupy(Screening(message, self.gate.hooks, self.reporter))
+        else:
+            self._start(message)
         future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
         self._waiters.append(future)
         return await future
+
+    def occupy(self, work: UserCommand | Screening) -> None:
+        """Something of the user's before or instead of a run; ESC stops it."""
+        self._command = work
+        self._task = asyncio.create_task(self._run_line(work), name=type(work).__name__)
 
     def run_command(self, command: str, *, tell_model: bool) -> None:
         """Run a command line the user typed (`!`); with `tell_model` the next request holds what it showed."""
         if self.is_running:
             self.notice("shell.busy", level="warn")
             return
-        guard = self._guard = RunGuard(self.file, self.reporter)
+        guard = self._guard = run_ports.RunGuard(self.file, self.reporter)
         line = UserCommand(
             command,
             tell_model,
@@ -166,16 +179,19 @@ class LiveSession:
             context=self._context,
             session_id=self.id,
         )
-        self._command = line
-        self._task = asyncio.create_task(self._run_line(line), name="user command")
+        self.occupy(line)
 
-    async def _run_line(self, line: UserCommand) -> None:
+    async def _run_line(self, line: UserCommand | Screening) -> None:
         try:
             await line.run()
         finally:
-            self._command = None
-            self._task = None
-        self.send_queue()
+            self._command = self._task = None
+        if isinstance(line, Screening) and line.passed is not None:
+            self._start(line.passed)
+        elif isinstance(line, Screening) and line.result is not None:
+            self._tell_waiters(line.result)
+        else:
+            self.send_queue()
 
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
@@ -248,8 +264,7 @@ class LiveSession:
     def set_provider(self, provider: ChatProvider) -> None:
         """Another model from the next step on. What was spent keeps its price."""
         self.provider = provider
-        info = provider.info
-        self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
+        self.file.append("event", {"name": "model", "provider": provider.info.provider, "model": provider.info.name})
         self._tell_model()
 
     def set_title(self, title: str) -> None:
@@ -293,13 +308,11 @@ class LiveSession:
         self._guard.open = False
         controller, self._controller = self._controller, None
         self._task = None
-        close_open_calls(self.file)
+        run_ports.close_open_calls(self.file)
         self.ledger.close_all()
         log.warning("a run did not stop within two seconds and was abandoned")
-        totals = self.ledger.totals()
         self.file.append("event", {"name": "run_ended", "reason": "INTERRUPTED", "abandoned": True})
-        steps = controller.step if controller is not None else 0
-        result = RunResult("INTERRUPTED", "", totals.turn_usage, totals.turn_cost, steps, 0.0, error="abandoned")
+        result = run_ports.abandoned_result(self.ledger.totals(), 0 if controller is None else controller.step)
         run_id = controller.setup.run_id if controller is not None else ""
         self._emit(RunEnded, run_id=run_id, **result.event_values())
         self._tell_waiters(result)
@@ -309,6 +322,8 @@ class LiveSession:
         self.interrupt()
         if not await self.settle():
             self.abandon()
+        if self.gate is not None:
+            await self.gate.close()
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -319,8 +334,9 @@ class LiveSession:
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
-        guard = self._guard = RunGuard(self.file, self.reporter)
-        current = CurrentProvider(lambda: self.provider)
+        hooks = None if self.gate is None else self.gate.hooks
+        guard = self._guard = run_ports.RunGuard(self.file, self.reporter, hooks)
+        current = run_ports.CurrentProvider(lambda: self.provider)
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
@@ -349,12 +365,15 @@ class LiveSession:
             polling=self.polling,
             steer=lambda: self._begin_step(setup, guard, current),
             debug=self.debug,
+            hooks=hooks,
         )
-        setup.fallbacks = self._fallbacks(setup, current)
+        if self.fallback_models and self.make_provider is not None:
+            use = partial(_use_fallback, self, setup, current)
+            setup.fallbacks = run_ports.FallbackChain(self.fallback_models, self.make_provider, use)
         controller = self._controller = ReActController(setup)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
-    async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
+    async def _run(self, controller: ReActController, guard: run_ports.RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
         result = await controller.run(prompt)
         if not guard.open:
@@ -389,7 +408,9 @@ class LiveSession:
             env=self.tool_env,
         )
 
-    def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
+    def _begin_step(
+        self, setup: RunSetup, guard: run_ports.RunGuard, current: run_ports.CurrentProvider
+    ) -> Sequence[UserMessage]:
         """What waits for a step boundary: a switched model, and messages. An abandoned run makes no further step."""
         if not guard.open:
             raise asyncio.CancelledError("abandoned")
@@ -408,22 +429,7 @@ class LiveSession:
         )
 
     def _tell_budget(self) -> None:
-        tightest = None if self.budget is None else self.budget.tightest()
-        if tightest is None:
-            self._emit(BudgetChanged)
-        else:
-            self._emit(BudgetChanged, scope=tightest.scope, limit=tightest.limit, spent=tightest.spent)
-
-    def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
-        if not self.fallback_models or self.make_provider is None:
-            return None
-
-        def use(provider: ChatProvider) -> None:
-            self.set_provider(provider)
-            current.renew()
-            setup.counter = self.counter
-
-        return FallbackChain(self.fallback_models, self.make_provider, use)
+        self._emit(BudgetChanged, **run_ports.tightest_values(self.budget))
 
     def _queue_changed(self) -> None:
         self._emit(QueueChanged, items=self._queue.items)
@@ -434,3 +440,11 @@ class LiveSession:
 
     def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
         self.reporter.emit(kind(session_id=self.id, **values))
+
+
+def _use_fallback(
+    session: LiveSession, setup: RunSetup, current: run_ports.CurrentProvider, provider: ChatProvider
+) -> None:
+    session.set_provider(provider)
+    current.renew()
+    setup.counter = session.counter

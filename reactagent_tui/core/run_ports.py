@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.observation import INTERRUPTED
+from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.reporter import Answer, Question, Reporter
 
 if TYPE_CHECKING:
+    from reactagent_tui.core.cost.budget import Budget
+    from reactagent_tui.core.cost.ledger import Ledger
     from reactagent_tui.core.events import AgentEvent
     from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
+    from reactagent_tui.core.money import CostTotals
     from reactagent_tui.core.sessions.store import SessionFile
+
+
+class QuestionListener(Protocol):
+    """Is told what the user is asked."""
+
+    def on_question(self, question: Question) -> None: ...
 
 
 @dataclass
@@ -23,6 +34,7 @@ class RunGuard:
 
     file: SessionFile
     reporter: Reporter
+    hooks: QuestionListener | None = None
     open: bool = True
 
     @property
@@ -52,7 +64,27 @@ class RunGuard:
     async def ask(self, question: Question) -> Answer:
         if not self.open:
             return Answer("deny")
+        if self.hooks is not None:
+            self.hooks.on_question(question)
         return await self.reporter.ask(question)
+
+
+class Counters:
+    """Token estimates of one session, per model."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._known: dict[tuple[str, str], WindowCounter] = {}
+
+    def of(self, info: ModelInfo) -> WindowCounter:
+        """Corrected by what the model's provider reported so far."""
+        key = (info.provider, info.name)
+        if key not in self._known:
+            counter = self._known[key] = WindowCounter()
+            for row in self._ledger.rows:
+                if (row.provider, row.model) == key and row.sent_raw and not row.estimated:
+                    counter.learn(row.sent_raw, row.usage.prompt)
+        return self._known[key]
 
 
 class FallbackChain:
@@ -102,6 +134,17 @@ class CurrentProvider:
     @property
     def last_exchange(self) -> WireRecord | None:
         return self._now.last_exchange
+
+
+def tightest_values(budget: Budget | None) -> dict[str, Any]:
+    """The fields of `BudgetChanged`: the limit that is used up most, if any."""
+    near = None if budget is None else budget.tightest()
+    return {} if near is None else {"scope": near.scope, "limit": near.limit, "spent": near.spent}
+
+
+def abandoned_result(totals: CostTotals, steps: int) -> RunResult:
+    """The end of a run that did not stop when it should."""
+    return RunResult("INTERRUPTED", "", totals.turn_usage, totals.turn_cost, steps, 0.0, error="abandoned")
 
 
 def close_open_calls(file: SessionFile) -> None:

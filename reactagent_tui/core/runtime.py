@@ -32,6 +32,7 @@ from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
 from reactagent_tui.core.prompt.project import instruction_files
+from reactagent_tui.core.prompt_gate import open_gate
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
@@ -60,6 +61,8 @@ class Options:
     demo: bool = False
     debug_file: Path | None = None
     """Where `--debug` logs."""
+    trusted: bool = False
+    """What the folder itself brings may run."""
 
 
 @dataclass
@@ -211,6 +214,7 @@ class Runtime:
         file.on_trouble = lambda text: self.reporter.emit(
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )
+        session.gate = open_gate(session, config.hooks, self._key_variables, trusted=self.options.trusted)
         self.sessions[session.id] = session
         return session
 

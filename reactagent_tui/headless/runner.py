@@ -47,6 +47,7 @@ EXIT = {
     "PAUSED": 0,
     "ERROR": 1,
     "REFUSED": 1,
+    "BLOCKED": 4,
     "BUDGET": 3,
     "MAX_STEPS": 3,
     "TIMEOUT": 3,

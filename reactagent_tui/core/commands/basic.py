@@ -7,6 +7,7 @@ import shlex
 
 from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
+from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, TextBlock
@@ -34,6 +35,7 @@ def basic_commands() -> CommandRegistry:
             Command("rename", rename, "title", headless=False),
             Command("allow", allow_repeats, "[times]", headless=False),
             Command("config", show_config),
+            Command("hooks", show_hooks),
             Command("debug", show_debug),
             *spending_commands(),
         ]

@@ -10,12 +10,20 @@ from typing import Protocol
 from reactagent_tui.core.commands.registry import Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+
+
+class GateLike(Protocol):
+    """What prompts pass."""
+
+    @property
+    def hooks(self) -> SessionHooks: ...
 
 
 class SessionLike(Protocol):
@@ -27,6 +35,8 @@ class SessionLike(Protocol):
     ledger: Ledger
     budget: Budget | None
 
+    @property
+    def gate(self) -> GateLike | None: ...
     @property
     def mode(self) -> Mode: ...
     def set_mode(self, mode: Mode) -> None: ...
@@ -126,6 +136,10 @@ class SessionHost:
 
     def set_budget(self, scope: Scope, limit: Decimal | None) -> None:
         self.session.set_budget(scope, limit)
+
+    @property
+    def hooks(self) -> SessionHooks | None:
+        return None if self.session.gate is None else self.session.gate.hooks
 
     def take_fallback(self) -> bool:
         return self.session.take_fallback()
