@@ -257,6 +257,13 @@ class TitleChanged(EventBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxChanged(EventBase):
+    """Where the session works, or what stands around its commands: off, worktree, copy, bwrap."""
+
+    sandbox: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModeChanged(EventBase):
     mode: str
 
@@ -351,6 +358,7 @@ AgentEvent: TypeAlias = (
     | UserMessageAdded
     | TitleChanged
     | ModeChanged
+    | SandboxChanged
     | ModelChanged
     | SessionChanged
     | Notice

@@ -29,6 +29,7 @@ from reactagent_tui.core.events import (
     QueuedMessage,
     RunEnded,
     RunStarted,
+    SandboxChanged,
     SessionChanged,
     TitleChanged,
 )
@@ -46,9 +47,11 @@ from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
+from reactagent_tui.core.run_ports import CurrentProvider, RunGuard
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.sandboxing import SessionSandbox
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.base import ToolContext
 from reactagent_tui.core.tools.toolkit import Toolkit
@@ -83,6 +86,7 @@ class LiveSession:
     """Called when a turn begins; the runtime reads instruction files again."""
     gate: PromptGate | None = None
     """Hooks that see prompts first."""
+    sandbox: SessionSandbox | None = None
     files_seen: FilesSeen = field(default_factory=FilesSeen)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
@@ -90,8 +94,8 @@ class LiveSession:
     _controller: ReActController | None = None
     _command: UserCommand | Screening | None = None
     _task: asyncio.Task[None] | None = None
-    _guard: run_ports.RunGuard | None = None
-    _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
+    _guard: RunGuard | None = None
+    _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._counters = run_ports.Counters(self.ledger)
@@ -169,7 +173,7 @@ class LiveSession:
         if self.is_running:
             self.notice("shell.busy", level="warn")
             return
-        guard = self._guard = run_ports.RunGuard(self.file, self.reporter)
+        guard = self._guard = RunGuard(self.file, self.reporter)
         line = UserCommand(
             command,
             tell_model,
@@ -195,9 +199,8 @@ class LiveSession:
 
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
-        if self.is_running or not self._queue:
-            return
-        self._start(self._queue.next())
+        if not self.is_running and self._queue:
+            self._start(self._queue.next())
 
     def resume(self) -> None:
         """Go on where a pause or a stop left off."""
@@ -289,6 +292,7 @@ class LiveSession:
         self._tell_model()
         self._tell_budget()
         self._queue_changed()
+        self._emit(SandboxChanged, sandbox="off" if self.sandbox is None else self.sandbox.kind)
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
@@ -335,8 +339,8 @@ class LiveSession:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
         hooks = None if self.gate is None else self.gate.hooks
-        guard = self._guard = run_ports.RunGuard(self.file, self.reporter, hooks)
-        current = run_ports.CurrentProvider(lambda: self.provider)
+        guard = self._guard = RunGuard(self.file, self.reporter, hooks)
+        current = CurrentProvider(lambda: self.provider)
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
@@ -373,7 +377,7 @@ class LiveSession:
         controller = self._controller = ReActController(setup)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
-    async def _run(self, controller: ReActController, guard: run_ports.RunGuard, prompt: UserMessage | None) -> None:
+    async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
         result = await controller.run(prompt)
         if not guard.open:
@@ -392,8 +396,7 @@ class LiveSession:
                 waiter.set_result(result)
 
     def _context(self, call: ToolCall, output: Callable[[str], None]) -> ToolContext:
-        guard = self._guard
-        assert guard is not None
+        guard = self._guard or RunGuard(self.file, self.reporter)
         return ToolContext(
             session_id=self.id,
             run_id=self._controller.setup.run_id if self._controller is not None else "",
@@ -406,11 +409,10 @@ class LiveSession:
             log_dir=self.file.folder / "output",
             plan_mode=self.mode == "plan",
             env=self.tool_env,
+            wrap=None if self.sandbox is None else self.sandbox.wrap,
         )
 
-    def _begin_step(
-        self, setup: RunSetup, guard: run_ports.RunGuard, current: run_ports.CurrentProvider
-    ) -> Sequence[UserMessage]:
+    def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
         """What waits for a step boundary: a switched model, and messages. An abandoned run makes no further step."""
         if not guard.open:
             raise asyncio.CancelledError("abandoned")
@@ -442,9 +444,7 @@ class LiveSession:
         self.reporter.emit(kind(session_id=self.id, **values))
 
 
-def _use_fallback(
-    session: LiveSession, setup: RunSetup, current: run_ports.CurrentProvider, provider: ChatProvider
-) -> None:
+def _use_fallback(session: LiveSession, setup: RunSetup, current: CurrentProvider, provider: ChatProvider) -> None:
     session.set_provider(provider)
     current.renew()
     setup.counter = session.counter

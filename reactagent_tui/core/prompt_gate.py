@@ -13,7 +13,7 @@ from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.events import EndReason, RunEnded, RunStarted, StopReport
 from reactagent_tui.core.hooks.answer import HookAnswer
 from reactagent_tui.core.hooks.model import Hook, hooks_of
-from reactagent_tui.core.hooks.session_hooks import SessionHooks
+from reactagent_tui.core.hooks.session_hooks import HookPlace, SessionHooks
 from reactagent_tui.core.hooks.sources import project_hooks
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import UserMessage
@@ -24,14 +24,17 @@ from reactagent_tui.core.tools.shell_env import child_env
 if TYPE_CHECKING:
     from reactagent_tui.core.config.schema import HookSettings
     from reactagent_tui.core.events import QueuedMessage
-    from reactagent_tui.core.live import LiveSession
     from reactagent_tui.core.reporter import Reporter
+    from reactagent_tui.core.sessions.store import SessionFile
 
 CONTEXT = "[context from a hook of the user]"
 
 
-class GatedSession(Protocol):
+class GatedSession(HookPlace, Protocol):
     """The part of a live session that the gate uses."""
+
+    file: SessionFile
+    reporter: Reporter
 
     @property
     def is_running(self) -> bool: ...
@@ -149,7 +152,7 @@ def with_context(message: UserMessage, context: str) -> UserMessage:
 
 
 def open_gate(
-    session: LiveSession, settings: HookSettings, secrets: Callable[[], Iterable[str]], *, trusted: bool
+    session: GatedSession, settings: HookSettings, secrets: Callable[[], Iterable[str]], *, trusted: bool
 ) -> PromptGate | None:
     """The gate of a session with the hooks of the user and, in a trusted folder, its own; None: there are none.
 
@@ -166,7 +169,7 @@ def open_gate(
     return PromptGate(hooks, session, session.reporter) if hooks.hooks or hooks.untrusted else None
 
 
-def _own_hooks(session: LiveSession, *, trusted: bool) -> tuple[Hook, ...]:
+def _own_hooks(session: GatedSession, *, trusted: bool) -> tuple[Hook, ...]:
     try:
         return project_hooks(session.workdir, os.environ)
     except ConfigError:

@@ -39,6 +39,7 @@ from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.sandboxing import Kind, begin_sandbox
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.sessions.usage_rows import skill_of
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
@@ -63,6 +64,8 @@ class Options:
     """Where `--debug` logs."""
     trusted: bool = False
     """What the folder itself brings may run."""
+    sandbox: Kind | None = None
+    """Of `--sandbox`; None: what the configuration says."""
 
 
 @dataclass
@@ -217,6 +220,10 @@ class Runtime:
         session.gate = open_gate(session, config.hooks, self._key_variables, trusted=self.options.trusted)
         self.sessions[session.id] = session
         return session
+
+    async def begin_sandbox(self, session: LiveSession) -> None:
+        """Give a session that was just opened its sandbox. Raises SandboxError."""
+        await begin_sandbox(session, self.loaded.config.sandbox, self.paths, self.options.sandbox)
 
     def fresh_instructions(self, session: LiveSession) -> None:
         """Read instruction files again for the next turn of this session."""

@@ -38,6 +38,7 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.runtime import Options, Runtime
+from reactagent_tui.core.sandbox.git import SandboxError
 from reactagent_tui.core.tools.process import sweep_now
 from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
 
@@ -93,6 +94,7 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         for warning in runtime.loaded.warnings:
             reporter.say(warning, always=True)
         session = runtime.open_session(task.workdir, resume=_resumed(runtime, task))
+        await runtime.begin_sandbox(session)
         message: UserMessage | None = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:
@@ -107,7 +109,20 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
                 return 1 if outcome.level == "error" else 0
         return await _turn(session, message, reporter, out)
     finally:
+        await _end_sandboxes(runtime, reporter)
         await runtime.close()
+
+
+async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:
+    """Nobody is there to choose: what was changed is kept, and named on stderr."""
+    for session in runtime.sessions.values():
+        try:
+            kept = None if session.sandbox is None else await session.sandbox.end_unattended()
+        except SandboxError as error:
+            reporter.say(f"reactagent: {error}", always=True)
+            continue
+        if kept is not None:
+            reporter.say(reporter.t("sandbox.kept_changes", where=kept[0], n=kept[1]), always=True)
 
 
 async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessReporter, out: Output) -> int:

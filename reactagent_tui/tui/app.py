@@ -261,8 +261,11 @@ class ReactAgentApp(App[int]):
         self.run_worker(partial(self.chat.do, "clear_or_copy_or_stop_or_quit"), exit_on_error=False)
 
     async def action_quit(self) -> None:
-        """Stop everything and leave."""
-        await self.leave(0)
+        """Stop everything and leave; with work in a worktree the user says what becomes of it."""
+        from reactagent_tui.tui.screens.sandbox_end import ask_before_leaving
+
+        if self.chat.sandbox_note not in ("worktree", "copy") or not await ask_before_leaving(self.chat):
+            await self.leave(0)
 
     async def leave(self, code: int) -> None:
         """Stop the run, close the session, end what tools left behind, restore the terminal."""

@@ -9,6 +9,8 @@ from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
+from reactagent_tui.core.commands.sandbox import USAGE as SANDBOX_USAGE
+from reactagent_tui.core.commands.sandbox import sandbox
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, TextBlock
 from reactagent_tui.core.errors import ReactAgentError
@@ -36,6 +38,7 @@ def basic_commands() -> CommandRegistry:
             Command("allow", allow_repeats, "[times]", headless=False),
             Command("config", show_config),
             Command("hooks", show_hooks),
+            Command("sandbox", sandbox, SANDBOX_USAGE),
             Command("debug", show_debug),
             *spending_commands(),
         ]

@@ -15,6 +15,7 @@ from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message
 from reactagent_tui.core.safety.permissions import Mode
+from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 
@@ -37,6 +38,8 @@ class SessionLike(Protocol):
 
     @property
     def gate(self) -> GateLike | None: ...
+    @property
+    def sandbox(self) -> SandboxLike | None: ...
     @property
     def mode(self) -> Mode: ...
     def set_mode(self, mode: Mode) -> None: ...
@@ -114,7 +117,7 @@ class SessionHost:
         return self.runtime.models()
 
     def sessions(self) -> list[SessionSummary]:
-        return self.runtime.store.list(self.session.workdir)
+        return self.runtime.store.list(Path(self.session.file.header.workdir))
 
     def set_mode(self, mode: Mode) -> None:
         self.session.set_mode(mode)
@@ -140,6 +143,10 @@ class SessionHost:
     @property
     def hooks(self) -> SessionHooks | None:
         return None if self.session.gate is None else self.session.gate.hooks
+
+    @property
+    def sandbox(self) -> SandboxLike | None:
+        return self.session.sandbox
 
     def take_fallback(self) -> bool:
         return self.session.take_fallback()

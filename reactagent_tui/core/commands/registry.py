@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
@@ -20,6 +20,9 @@ from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.sandbox.port import SandboxLike
 
 Translate: TypeAlias = Callable[..., str]
 
@@ -57,6 +60,8 @@ class Host(Protocol):
     def take_fallback(self) -> bool: ...
     @property
     def hooks(self) -> SessionHooks | None: ...
+    @property
+    def sandbox(self) -> SandboxLike | None: ...
     def config_lines(self) -> list[tuple[str, str, str]]: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,7 +172,7 @@ def merged(ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
 
 
 @contextmanager
-def _scratch_index(own: Path | None) -> Iterator[Path]:
+def _scratch_index(own: Path | None) -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix="reactagent-index-") as folder:
         index = Path(folder, "index")
         if own is not None and own.is_file():
