@@ -29,7 +29,6 @@ from reactagent_tui.core.events import (
     QueuedMessage,
     RunEnded,
     RunStarted,
-    SandboxChanged,
     SessionChanged,
     TitleChanged,
 )
@@ -95,7 +94,7 @@ class LiveSession:
     _command: UserCommand | Screening | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
-    _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list)
+    _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
 
     def __post_init__(self) -> None:
         self._counters = run_ports.Counters(self.ledger)
@@ -292,7 +291,8 @@ class LiveSession:
         self._tell_model()
         self._tell_budget()
         self._queue_changed()
-        self._emit(SandboxChanged, sandbox="off" if self.sandbox is None else self.sandbox.kind)
+        if self.sandbox is not None:
+            self.sandbox.tell()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from reactagent_tui.core.events import SandboxChanged
+from reactagent_tui.core.events import Notice, SandboxChanged
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.sandbox.applying import Applied, apply
 from reactagent_tui.core.sandbox.bwrap import bwrap_argv, find_bwrap
@@ -48,7 +48,6 @@ class MovableSession(Protocol):
     def id(self) -> str: ...
     @property
     def is_running(self) -> bool: ...
-    def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None: ...
 
 
 MOVED = "The working directory is {workdir} from now on. Use paths in it, not earlier ones."
@@ -63,6 +62,7 @@ class SessionSandbox:
         self._network = network
         self._tree: Worktree | None = None
         self._bwrap: str | None = None
+        self._untold: list[Notice] = []
         self.home = session.workdir
         """The user's own folder."""
 
@@ -92,13 +92,17 @@ class SessionSandbox:
         if own is not None:
             await self._enter_again(own)
         elif kind != "off":
-            await self.use(kind)
+            await self._enter(kind)
         left = [t.session_id for t in found if t is not own and Path(t.origin) == self.home and t.pid != os.getpid()]
         if left:
-            self._session.notice("sandbox.found", level="warn", ids=", ".join(left), id=left[0])
+            self._notice("sandbox.found", level="warn", ids=", ".join(left), id=left[0])
 
     async def use(self, kind: Kind) -> None:
         """Switch. Raises SandboxError: then everything is as it was."""
+        await self._enter(kind)
+        self.tell()
+
+    async def _enter(self, kind: Kind) -> None:
         session = self._session
         if session.is_running:
             raise SandboxError(SESSION_BUSY)
@@ -111,10 +115,9 @@ class SessionSandbox:
         if kind == "worktree":
             tree, notes = await asyncio.to_thread(open_worktree, self.home, self._folder, session.id)
             self._move(tree)
-            session.notice("sandbox.entered", folder=tree.root)
+            self._notice("sandbox.entered", folder=tree.root)
             for key, count in notes:
-                session.notice(key, level="warn", n=count)
-        self._tell()
+                self._notice(key, level="warn", n=count)
 
     async def pending(self) -> tuple[Worktree, str, tuple[Change, ...]] | None:
         """What waits for apply, keep or discard: the place, the tree of its files, the changes."""
@@ -171,8 +174,7 @@ class SessionSandbox:
         await asyncio.to_thread(save, tree, self._folder)
         self.home = Path(tree.origin)
         self._move(tree)
-        self._session.notice("sandbox.entered_again", folder=tree.root)
-        self._tell()
+        self._notice("sandbox.entered_again", folder=tree.root)
 
     def _move(self, tree: Worktree) -> None:
         self._tree = tree
@@ -182,7 +184,7 @@ class SessionSandbox:
         if tree is self._tree:
             self._tree = None
             self._go_to(self.home)
-            self._tell()
+            self.tell()
 
     def _go_to(self, workdir: Path) -> None:
         session = self._session
@@ -191,9 +193,17 @@ class SessionSandbox:
         if session.file.messages:
             session.file.append_message(UserMessage(MOVED.format(workdir=workdir), origin="reminder"))
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Tell the front end what there is, and once what was noticed on the way in."""
         session = self._session
         session.reporter.emit(SandboxChanged(session_id=session.id, sandbox=self.kind))
+        untold, self._untold = self._untold, []
+        for notice in untold:
+            session.reporter.emit(notice)
+
+    def _notice(self, key: str, *, level: Literal["info", "warn"] = "info", **params: Any) -> None:
+        """For `tell`: what is said before the session is shown would not be seen."""
+        self._untold.append(Notice(session_id=self._session.id, key=key, params=params, level=level))
 
 
 SESSION_BUSY = "a turn is running; stop it first"

@@ -95,6 +95,8 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
             reporter.say(warning, always=True)
         session = runtime.open_session(task.workdir, resume=_resumed(runtime, task))
         await runtime.begin_sandbox(session)
+        if session.sandbox is not None:
+            session.sandbox.tell()
         message: UserMessage | None = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:

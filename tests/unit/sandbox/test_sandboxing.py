@@ -65,7 +65,7 @@ async def test_a_session_works_elsewhere_and_comes_home(tmp_path: Path) -> None:
     assert session.workdir == folder
     assert "no worktree" in await said(run, session, "keep")
     events = run.reporter.events  # type: ignore[attr-defined]
-    assert [e.sandbox for e in events if isinstance(e, SandboxChanged)] == ["worktree", "off"]
+    assert [e.sandbox for e in events if isinstance(e, SandboxChanged)] == ["off"]
     await run.close()
 
 
@@ -84,6 +84,8 @@ async def test_what_a_crash_left_is_named_and_found_again(tmp_path: Path) -> Non
     other = run.open_session(folder)
     await run.begin_sandbox(other)
     assert other.workdir == folder
+    assert other.sandbox is not None
+    other.sandbox.tell()
     (notice,) = [e for e in run.reporter.events if isinstance(e, Notice)]  # type: ignore[attr-defined]
     assert (notice.key, notice.params["ids"]) == ("sandbox.found", first.id)
     again = run.open_session(folder, resume=run.store.find(first.id, folder))
