@@ -25,11 +25,20 @@ examples:
   reactagent -c                       go on with the last session here
   reactagent --demo                   try it: no key, no network, no cost
   reactagent stats --by model         what it cost (--since 7d, --csv, --json, --rebuild)
+  reactagent init                     writes a configuration; asks for what it needs
+  reactagent doctor                   tries the model out: what works, what its server lacks
+  reactagent models                   every model that can be used now, with window and price
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
 exit codes of -p: 0 answer, 1 error, 2 usage or config, 3 limit, 4 refused, 130 interrupted, 143 ended"""
 
-COMMANDS: dict[str, str] = {"stats": "reactagent_tui.headless.stats"}
+COMMANDS: dict[str, str] = {
+    "doctor": "reactagent_tui.headless.doctor",
+    "init": "reactagent_tui.headless.init",
+    "models": "reactagent_tui.headless.models",
+    "prices": "reactagent_tui.headless.prices",
+    "stats": "reactagent_tui.headless.stats",
+}
 """First words that are commands of their own, each with the module whose `main(argv) -> int` does it."""
 
 PIPE_PATIENCE = 3.0
@@ -83,6 +92,7 @@ FLAGS = (
     Flag("--cwd", metavar="DIR", help="work in this folder"),
     Flag("--sandbox", choices=("off", "worktree", "bwrap"), help="work in a copy, or with walls around commands"),
     Flag("--demo", kind="switch", help="the built-in demo model: no key, no network, no cost"),
+    Flag("--keep-jobs", kind="switch", help="with -p: background jobs outlive it; otherwise they end with it"),
     Flag("--verbose", kind="switch", help="with -p: show tool calls on stderr"),
     Flag("--debug", kind="optional", metavar="PATH", help="log whole requests and responses (keys redacted)"),
     Flag("--output-format", name="output", choices=OUTPUTS, help=""),
@@ -213,6 +223,7 @@ def _headless(args: Arguments) -> int:
         resume="" if args.resume_last else args.resume,
         options=options,
         verbose=args.verbose,
+        keep_jobs=args.keep_jobs,
     )
     return main_headless(task, Translator(detect_language(os.environ)))
 

@@ -24,6 +24,7 @@ def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     work.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setenv("REACTAGENT_DISCOVERY", "off")  # whatever model server runs on the developer's machine
     monkeypatch.chdir(work)
     return work
 

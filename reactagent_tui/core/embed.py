@@ -54,6 +54,7 @@ from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.tools.base import Tool, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase
+from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.schema import ToolArgs, json_schema
 from reactagent_tui.core.tools.toolkit import Toolkit
 from reactagent_tui.core.tools.truncate import truncate
@@ -200,6 +201,7 @@ class Agent:
         self._reporter = reporter or _Silent()
         self._workspace = Workspace.at(self.workdir)
         self._files_seen = FilesSeen()
+        self._jobs = SessionJobs()
         self._controller: ReActController | None = None
         self._close: Callable[[], Any] | None = None
         prices = PriceBook()
@@ -246,7 +248,8 @@ class Agent:
             self._controller.interrupt()
 
     async def aclose(self) -> None:
-        """Close the provider and its connections."""
+        """End background jobs, close the provider and its connections."""
+        await self._jobs.close()
         await self.provider.aclose()
         if self._close is not None:
             await self._close()
@@ -267,6 +270,7 @@ class Agent:
             files_seen=self._files_seen,
             output=output,
             ask=self._reporter.ask,
+            jobs=self._jobs,
             log_dir=Path(tempfile.gettempdir()) / f"reactagent-{self.id}",
         )
 

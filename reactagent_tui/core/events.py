@@ -244,6 +244,31 @@ class TodoChanged(EventBase):
     items: tuple[TodoItem, ...]
 
 
+JobState = Literal["running", "ended", "killed", "lost", "kept"]
+"""`lost`: it ended together with the program; `kept`: it outlived it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """A background job as it is now. `began` in seconds since the epoch; `seconds` None while it runs."""
+
+    id: str
+    command: str
+    state: JobState
+    began: float
+    seconds: float | None = None
+    exit_code: int | None = None
+    last_line: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChanged(EventBase):
+    """A background job began, printed (at most once a second) or ended. No part of a run."""
+
+    job: JobInfo
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessageAdded(EventBase):
     """A message entered the history while a run was going (a steer or follow-up)."""
@@ -331,6 +356,7 @@ class RunEnded(EventBase):
     stop: StopReport | None = None
     files_created: tuple[str, ...] = ()
     files_changed: tuple[str, ...] = ()
+    files_deleted: tuple[str, ...] = ()
 
 
 AgentEvent: TypeAlias = (
@@ -355,6 +381,7 @@ AgentEvent: TypeAlias = (
     | CompactionDone
     | QueueChanged
     | TodoChanged
+    | JobChanged
     | UserMessageAdded
     | TitleChanged
     | ModeChanged

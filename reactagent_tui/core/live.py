@@ -9,130 +9,55 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from functools import partial
-from pathlib import Path
-from typing import Any, Literal
 
-from reactagent_tui.core import run_ports
-from reactagent_tui.core.cost.budget import Budget, Scope, as_record
-from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.checkpoints.rewinder import Outcome
+from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
 from reactagent_tui.core.events import (
-    AgentEvent,
-    BudgetChanged,
-    ModeChanged,
-    ModelChanged,
-    Notice,
-    QueueChanged,
-    QueuedMessage,
     RunEnded,
     RunStarted,
     SessionChanged,
-    TitleChanged,
 )
-from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
-from reactagent_tui.core.message_queue import MessageQueue, QueueKind
-from reactagent_tui.core.messages import ToolCall, UserMessage
-from reactagent_tui.core.money import CostTotals
-from reactagent_tui.core.prompt_gate import PromptGate, Screening
+from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.message_queue import QueueKind
+from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
+from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.controller import ReActController
-from reactagent_tui.core.react.counting import WindowCounter
-from reactagent_tui.core.react.debug import DebugSteps
-from reactagent_tui.core.react.gates import Limits
-from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult, RunSetup
-from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.react.user_command import UserCommand
-from reactagent_tui.core.reporter import ASKING_SESSION, Reporter
-from reactagent_tui.core.run_ports import CurrentProvider, RunGuard
+from reactagent_tui.core.reporter import ASKING_SESSION
+from reactagent_tui.core.run_ports import (
+    CurrentProvider,
+    FallbackChain,
+    RunGuard,
+    abandoned_result,
+    close_open_calls,
+)
 from reactagent_tui.core.safety.files_seen import FilesSeen
-from reactagent_tui.core.safety.permissions import Mode, Permissions
-from reactagent_tui.core.safety.workspace import Workspace
-from reactagent_tui.core.sandboxing import SessionSandbox
-from reactagent_tui.core.sessions.store import SessionFile
-from reactagent_tui.core.tools.base import ToolContext
-from reactagent_tui.core.tools.toolkit import Toolkit
+from reactagent_tui.core.session_state import SessionState
+from reactagent_tui.core.tools.base import ToolContext, no_gate
+from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
 
 
 @dataclass
-class LiveSession:
+class LiveSession(SessionState):
     """One open session. Made by `Runtime.open_session`."""
 
-    file: SessionFile
-    workdir: Path
-    reporter: Reporter
-    provider: ChatProvider
-    toolkit: Toolkit
-    permissions: Permissions
-    ledger: Ledger
-    system: Callable[[LiveSession], str]
-    limits: Limits = field(default_factory=Limits)
-    budget: Budget | None = None
-    fallback_models: Sequence[str] = ()
-    make_provider: Callable[[str], ChatProvider] | None = None
-    """A provider by name, for the fallback chain. Raises ConfigError."""
-    two_phase: TwoPhaseThinking = field(default_factory=TwoPhaseThinking)
-    loop_window: int = 3
-    polling: frozenset[str] = frozenset()
-    debug: DebugSteps | None = None
-    tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
-    before_turn: Callable[[LiveSession], None] = lambda _session: None
-    """Called when a turn begins; the runtime reads instruction files again."""
-    gate: PromptGate | None = None
-    """Hooks that see prompts first."""
-    sandbox: SessionSandbox | None = None
-    files_seen: FilesSeen = field(default_factory=FilesSeen)
-    protocols: Protocols = field(default_factory=Protocols)
-    """What was learned of each model's way to act; kept from run to run."""
-    last_result: RunResult | None = None
     _controller: ReActController | None = None
     _command: UserCommand | Screening | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
+    _undone: UserMessage | None = None
+    """What the next request says of files that went back."""
     _waiters: list[asyncio.Future[RunResult]] = field(default_factory=list["asyncio.Future[RunResult]"])
-
-    def __post_init__(self) -> None:
-        self._counters = run_ports.Counters(self.ledger)
-        self._queue = MessageQueue(self._queue_changed)
-
-    # -- state ------------------------------------------------------------------------------
-
-    @property
-    def id(self) -> str:
-        return self.file.id
 
     @property
     def is_running(self) -> bool:
         return self._task is not None and not self._task.done()
-
-    @property
-    def mode(self) -> Mode:
-        return self.permissions.mode
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.permissions.workspace_roots)
-
-    @property
-    def queue(self) -> tuple[QueuedMessage, ...]:
-        return self._queue.items
-
-    @property
-    def counter(self) -> WindowCounter:
-        """Estimates for the present model."""
-        return self.counter_of(self.provider.info)
-
-    def counter_of(self, info: ModelInfo) -> WindowCounter:
-        """Estimates for a model, corrected by what its provider reported in this session, before a resume as well."""
-        return self._counters.of(info)
-
-    def totals(self) -> CostTotals:
-        return self.ledger.totals()
 
     # -- the user speaks --------------------------------------------------------------------
 
@@ -226,53 +151,17 @@ class LiveSession:
         """Go on with the next model of the chain instead of waiting for this one; False: nothing waits."""
         return self._controller is not None and self._controller.take_fallback()
 
-    def set_budget(self, scope: Scope, limit: Decimal | None) -> None:
-        """What may be spent before the program asks; kept with the session. None: no such limit."""
-        if self.budget is not None:
-            self.budget.set(scope, limit)
-            self.budget_changed()
-
-    def budget_changed(self) -> None:
-        """Keep the limits and show the one that is used up most."""
-        assert self.budget is not None
-        self.file.append("event", {"name": "budget", "limits": as_record(self.budget.limits)})
-        self._tell_budget()
-
     def allow_repeats(self, times: int) -> None:
         """Let the same step pass `times` times more."""
         if self._controller is not None:
             self._controller.gate.allow(times)
 
-    def take_back(self, message_id: str | None = None) -> UserMessage | None:
-        """Remove a queued message (the newest when no id is given) and hand it back, whole."""
-        return self._queue.take_back(message_id)
-
-    def hold(self, message: UserMessage, kind: QueueKind) -> None:
-        """Put a message into the queue and leave it there until the user sends on."""
-        self._queue.add(message, kind)
-
-    def queued_messages(self) -> tuple[tuple[UserMessage, QueueKind], ...]:
-        """What waits, whole; for the watchdog, whose session is another one."""
-        return self._queue.whole()
-
-    # -- settings ---------------------------------------------------------------------------
-
-    def set_mode(self, mode: Mode) -> None:
-        """Change what may run without a question; holds from the next call on."""
-        self.permissions.mode = mode
-        self.file.append("event", {"name": "mode", "mode": mode})
-        self._emit(ModeChanged, mode=mode)
-
-    def set_provider(self, provider: ChatProvider) -> None:
-        """Another model from the next step on. What was spent keeps its price."""
-        self.provider = provider
-        self.file.append("event", {"name": "model", "provider": provider.info.provider, "model": provider.info.name})
-        self._tell_model()
-
-    def set_title(self, title: str) -> None:
-        title = " ".join(title.split())[:200]
-        self.file.set_title(title)
-        self._emit(TitleChanged, title=title)
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None:
+        """The past is another one now: show it, and let the model not believe in what was undone."""
+        self.files_seen = FilesSeen()
+        self._undone = None if outcome.chat or forward else files_reminder(outcome)
+        if outcome.chat:
+            self.announce()
 
     def announce(self) -> None:
         """Tell the front end everything about this session: it shows another one now."""
@@ -293,6 +182,10 @@ class LiveSession:
         self._queue_changed()
         if self.sandbox is not None:
             self.sandbox.tell()
+        if self.rewinder is not None:
+            self.rewinder.tell_pending()
+        self.tell_jobs()
+        self.todo.tell()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
@@ -312,22 +205,25 @@ class LiveSession:
         self._guard.open = False
         controller, self._controller = self._controller, None
         self._task = None
-        run_ports.close_open_calls(self.file)
+        close_open_calls(self.file)
         self.ledger.close_all()
         log.warning("a run did not stop within two seconds and was abandoned")
         self.file.append("event", {"name": "run_ended", "reason": "INTERRUPTED", "abandoned": True})
-        result = run_ports.abandoned_result(self.ledger.totals(), 0 if controller is None else controller.step)
+        result = abandoned_result(self.ledger.totals(), 0 if controller is None else controller.step)
         run_id = controller.setup.run_id if controller is not None else ""
         self._emit(RunEnded, run_id=run_id, **result.event_values())
         self._tell_waiters(result)
 
-    async def close(self) -> None:
-        """Stop the run and close the file."""
+    async def close(self, keep_jobs: Keep = "kept") -> None:
+        """Stop the run, end the jobs or let them outlive the program, close the file."""
         self.interrupt()
         if not await self.settle():
             self.abandon()
         if self.gate is not None:
             await self.gate.close()
+        if self.rewinder is not None:
+            await self.rewinder.turns.close()
+        await self.jobs.close(keep_jobs)
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -338,8 +234,14 @@ class LiveSession:
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
+        if self._undone is not None and prompt is not None:
+            self.file.append_message(self._undone)
+            self._undone = None
         hooks = None if self.gate is None else self.gate.hooks
-        guard = self._guard = RunGuard(self.file, self.reporter, hooks)
+        guard = self._guard = RunGuard(self.file, self.reporter, hooks, holds_end=self.rewinder is not None)
+        if self.rewinder is not None:
+            shown = "" if prompt is None else prompt.shown or prompt.text
+            self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
         current = CurrentProvider(lambda: self.provider)
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
@@ -359,6 +261,7 @@ class LiveSession:
             system=lambda: self.system(self),
             context=self._context,
             counter=self.counter,
+            cache=self.cache,
             protocols=self.protocols,
             session_id=self.id,
             run_id=secrets.token_hex(6),
@@ -371,18 +274,27 @@ class LiveSession:
             debug=self.debug,
             hooks=hooks,
         )
-        if self.fallback_models and self.make_provider is not None:
-            use = partial(_use_fallback, self, setup, current)
-            setup.fallbacks = run_ports.FallbackChain(self.fallback_models, self.make_provider, use)
+        setup.fallbacks = self._fallbacks(setup, current)
         controller = self._controller = ReActController(setup)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
-        result = await controller.run(prompt)
+        try:
+            result = await controller.run(prompt)
+        except asyncio.CancelledError:
+            guard.release(lambda ended: ended)
+            raise
+        if self.rewinder is not None:
+            files = None
+            try:
+                files = await self.rewinder.turns.end_turn(patience(result.reason))
+            finally:
+                guard.release(lambda ended: with_files(ended, files))
         if not guard.open:
             return
         self.last_result = result
+        asyncio.get_running_loop().run_in_executor(None, self.calibration.save)
         self._controller = None
         self._task = None
         self._tell_waiters(result)
@@ -410,41 +322,34 @@ class LiveSession:
             plan_mode=self.mode == "plan",
             env=self.tool_env,
             wrap=None if self.sandbox is None else self.sandbox.wrap,
+            before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
+            after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
+            jobs=self.jobs,
+            sees_images=self.provider.info.rules.supports_images,
+            todo=self.todo,
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
-        """What waits for a step boundary: a switched model, and messages. An abandoned run makes no further step."""
+        """What waits for a step boundary: a switched model, messages, news of jobs.
+
+        An abandoned run makes no further step. News do not turn an answer into another step: they wait.
+        """
         if not guard.open:
             raise asyncio.CancelledError("abandoned")
         current.renew()
         setup.counter = self.counter
-        return self._queue.take_steered()
+        last = self.file.messages[-1] if self.file.messages else None
+        answered = isinstance(last, AssistantMessage) and not last.tool_calls
+        news = None if answered else self.jobs.take_news()
+        return (*self._queue.take_steered(), *([UserMessage(news, origin="reminder")] if news else ()))
 
-    def _tell_model(self) -> None:
-        info = self.provider.info
-        self._emit(
-            ModelChanged,
-            provider=info.provider,
-            model=info.name,
-            context_size=info.context_size,
-            context_assumed=info.context_assumed,
-        )
+    def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
+        if not self.fallback_models or self.make_provider is None:
+            return None
 
-    def _tell_budget(self) -> None:
-        self._emit(BudgetChanged, **run_ports.tightest_values(self.budget))
+        def use(provider: ChatProvider) -> None:
+            self.set_provider(provider)
+            current.renew()
+            setup.counter = self.counter
 
-    def _queue_changed(self) -> None:
-        self._emit(QueueChanged, items=self._queue.items)
-
-    def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:
-        """Tell the user something that is no part of a run."""
-        self._emit(Notice, key=key, params=params, level=level)
-
-    def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
-        self.reporter.emit(kind(session_id=self.id, **values))
-
-
-def _use_fallback(session: LiveSession, setup: RunSetup, current: CurrentProvider, provider: ChatProvider) -> None:
-    session.set_provider(provider)
-    current.renew()
-    setup.counter = session.counter
+        return FallbackChain(self.fallback_models, self.make_provider, use)

@@ -131,6 +131,8 @@ class ToolResult:
     summary: str = ""
     """A few words for the row: `214 lines`, `+3 −1`, `exit 1`."""
     seconds: float | None = None
+    attachments: tuple[Attachment, ...] = ()
+    """Images the call gave; the model sees them in a user message after the results."""
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResult
@@ -142,7 +144,7 @@ def message_to_record(message: Message) -> dict[str, Any]:
         case UserMessage():
             record: dict[str, Any] = {"role": "user", "text": message.text}
             if message.attachments:
-                record["attachments"] = [{"path": a.path, "media_type": a.media_type} for a in message.attachments]
+                record["attachments"] = _attachment_records(message.attachments)
             if message.origin != "user":
                 record["origin"] = message.origin
             if message.shown is not None:
@@ -163,6 +165,8 @@ def message_to_record(message: Message) -> dict[str, Any]:
                 record["seconds"] = message.seconds
             if message.blocks:
                 record["blocks"] = [block_to_record(block) for block in message.blocks]
+            if message.attachments:
+                record["attachments"] = _attachment_records(message.attachments)
             return record
 
 
@@ -172,7 +176,7 @@ def message_from_record(record: Mapping[str, Any]) -> Message:
         case "user":
             return UserMessage(
                 text=record["text"],
-                attachments=tuple(Attachment(a["path"], a["media_type"]) for a in record.get("attachments", ())),
+                attachments=_attachments_from(record),
                 origin=record.get("origin", "user"),
                 shown=record.get("shown"),
             )
@@ -195,9 +199,18 @@ def message_from_record(record: Mapping[str, Any]) -> Message:
                 status=record.get("status", "done"),
                 summary=record.get("summary", ""),
                 seconds=record.get("seconds"),
+                attachments=_attachments_from(record),
             )
         case role:
             raise ValueError(f"unknown message role {role!r}")
+
+
+def _attachment_records(attachments: tuple[Attachment, ...]) -> list[dict[str, str]]:
+    return [{"path": file.path, "media_type": file.media_type} for file in attachments]
+
+
+def _attachments_from(record: Mapping[str, Any]) -> tuple[Attachment, ...]:
+    return tuple(Attachment(file["path"], file["media_type"]) for file in record.get("attachments", ()))
 
 
 def _part_to_record(part: AssistantPart) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from reactagent_tui.core.usage import Usage
 UNKNOWN = "—"
 _SYMBOLS = {"USD": "$", "EUR": "€", "CNY": "¥", "GBP": "£", "JPY": "¥"}
 
-CostState = Literal["reported", "estimated", "unknown", "free"]
-"""reported and estimated speak of the token counts; unknown: no price is known; free: demo or local."""
+CostState = Literal["reported", "estimated", "unknown", "free", "notional"]
+"""reported and estimated speak of the token counts; unknown: no price is known; free: demo or local; notional: what it
+would have cost, but a plan covers it: such an amount is never part of a sum of money spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,9 @@ class CostTotals:
     today_cost: Money | None = None
     """Since midnight, over all sessions and processes of the user; None: not known."""
     today_other: tuple[Money, ...] = ()
+    turn_notional: tuple[Money, ...] = ()
+    """What calls covered by a plan would have cost, by currency; nothing of it was spent."""
+    session_notional: tuple[Money, ...] = ()
     tokens_estimated: bool = False
     """Some of the session's tokens are our own count: a call that runs, or one that was never reported."""
 
@@ -74,12 +78,12 @@ def format_amount(amount: Decimal, currency: str = "USD") -> str:
 
 
 def format_money(money: Money) -> str:
-    """`$0.184`, `~$0.031` when estimated, `—` when no price is known, `≥$0.12` when one of several is not."""
+    """`$0.184`, `~$0.031` estimated, `—` without a price, `≥$0.12` when one of several has none, `≈$0.12` notional."""
     if money.amount is None or (money.state == "unknown" and not money.amount):
         return UNKNOWN
     text = format_amount(money.amount, money.currency)
-    if money.state == "unknown":
-        return f"≥{text}"
+    if money.state in ("unknown", "notional"):
+        return f"{'≥' if money.state == 'unknown' else '≈'}{text}"
     return f"~{text}" if money.state == "estimated" and money.amount else text
 
 

@@ -31,8 +31,20 @@ class Paths:
         return self.state / "usage.db"
 
     @property
+    def checkpoints(self) -> Path:
+        return self.state / "checkpoints"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
+
+    @property
+    def calibration(self) -> Path:
+        return self.state / "calibration.json"
+
+    @property
+    def prices(self) -> Path:
+        return self.cache / "prices.json"
 
     @property
     def boot_cache(self) -> Path:

@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from reactagent_tui.core.events import RunEnded
 from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
-from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.observation import INTERRUPTED
 from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.reporter import Answer, Question, Reporter
 
 if TYPE_CHECKING:
-    from reactagent_tui.core.cost.budget import Budget
-    from reactagent_tui.core.cost.ledger import Ledger
     from reactagent_tui.core.events import AgentEvent
     from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
@@ -36,6 +34,9 @@ class RunGuard:
     reporter: Reporter
     hooks: QuestionListener | None = None
     open: bool = True
+    holds_end: bool = False
+    """Keep the run's own RunEnded back until `release`: what it did to files is not known yet."""
+    _held: RunEnded | None = None
 
     @property
     def messages(self) -> list[Message]:
@@ -58,8 +59,16 @@ class RunGuard:
             self.file.sync()
 
     def emit(self, event: AgentEvent) -> None:
-        if self.open:
+        if self.open and self.holds_end and isinstance(event, RunEnded) and event.parent_run_id is None:
+            self._held = event
+        elif self.open:
             self.reporter.emit(event)
+
+    def release(self, changed: Callable[[RunEnded], RunEnded]) -> None:
+        """Send the end that was kept back."""
+        held, self._held, self.holds_end = self._held, None, False
+        if held is not None:
+            self.emit(changed(held))
 
     async def ask(self, question: Question) -> Answer:
         if not self.open:
@@ -69,22 +78,18 @@ class RunGuard:
         return await self.reporter.ask(question)
 
 
-class Counters:
-    """Token estimates of one session, per model."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._known: dict[tuple[str, str], WindowCounter] = {}
-
-    def of(self, info: ModelInfo) -> WindowCounter:
-        """Corrected by what the model's provider reported so far."""
-        key = (info.provider, info.name)
-        if key not in self._known:
-            counter = self._known[key] = WindowCounter()
-            for row in self._ledger.rows:
-                if (row.provider, row.model) == key and row.sent_raw and not row.estimated:
-                    counter.learn(row.sent_raw, row.usage.prompt)
-        return self._known[key]
+def close_open_calls(file: SessionFile) -> None:
+    """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
+    answered = {m.call_id for m in file.messages if isinstance(m, ToolResult)}
+    for message in reversed(file.messages):
+        calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
+        if isinstance(message, UserMessage):
+            break
+        for call in calls:
+            if call.id not in answered:
+                file.append_message(ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted"))
+        if calls:
+            break
 
 
 class FallbackChain:
@@ -136,26 +141,6 @@ class CurrentProvider:
         return self._now.last_exchange
 
 
-def tightest_values(budget: Budget | None) -> dict[str, Any]:
-    """The fields of `BudgetChanged`: the limit that is used up most, if any."""
-    near = None if budget is None else budget.tightest()
-    return {} if near is None else {"scope": near.scope, "limit": near.limit, "spent": near.spent}
-
-
 def abandoned_result(totals: CostTotals, steps: int) -> RunResult:
     """The end of a run that did not stop when it should."""
     return RunResult("INTERRUPTED", "", totals.turn_usage, totals.turn_cost, steps, 0.0, error="abandoned")
-
-
-def close_open_calls(file: SessionFile) -> None:
-    """Results for calls that an abandoned run left open, so that the history on disk is valid as well."""
-    answered = {m.call_id for m in file.messages if isinstance(m, ToolResult)}
-    for message in reversed(file.messages):
-        calls: Sequence[ToolCall] = getattr(message, "tool_calls", ())
-        if isinstance(message, UserMessage):
-            break
-        for call in calls:
-            if call.id not in answered:
-                file.append_message(ToolResult(call.id, call.name, INTERRUPTED, is_error=True, status="interrupted"))
-        if calls:
-            break

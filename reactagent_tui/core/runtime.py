@@ -15,9 +15,11 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+from reactagent_tui.core.checkpoints.opening import rewinder_of
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
 from reactagent_tui.core.cost.booking import Booking
 from reactagent_tui.core.cost.budget import Budget, Scope, from_record
+from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
 from reactagent_tui.core.cost.pricing import PriceBook
 from reactagent_tui.core.cost.usage_log import UsageLog
@@ -25,9 +27,14 @@ from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.events import Notice, TodayChanged
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.http import HttpPool
+from reactagent_tui.core.llm.local_models import LocalChoice, with_local
+from reactagent_tui.core.llm.local_servers import LocalServer
 from reactagent_tui.core.llm.pacing import Pacers
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
+from reactagent_tui.core.llm.vocabulary import Vocabulary
+from reactagent_tui.core.local_watch import LocalWatch
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
@@ -43,7 +50,8 @@ from reactagent_tui.core.sandboxing import Kind, begin_sandbox
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.sessions.usage_rows import skill_of
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
-from reactagent_tui.core.tools.builtin import builtin_tools
+from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
+from reactagent_tui.core.tools.jobs import Keep
 from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
@@ -78,6 +86,8 @@ class Runtime:
     options: Options = Options()
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
+    calibration: Calibration = field(default_factory=Calibration)
+    _vocabulary: Vocabulary | None = None
     _usage: UsageLog | None = None
     _http: HttpPool = field(default_factory=HttpPool)
     _pacers: Pacers = field(default_factory=Pacers)
@@ -89,6 +99,9 @@ class Runtime:
     _instructions: dict[str, tuple[tuple[str, str], ...]] = field(
         default_factory=dict[str, tuple[tuple[str, str], ...]]
     )
+
+    def __post_init__(self) -> None:
+        self._local = LocalWatch(self.loaded, self._http, self._window_told)
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -107,7 +120,8 @@ class Runtime:
                 paths=Paths(paths.cache / "none", paths.state, paths.cache),
                 flags=options.overrides,
             )
-        runtime = cls(loaded, paths, reporter, options, env)
+        calibration = Calibration(paths.calibration)
+        runtime = cls(loaded, paths, reporter, options, env, calibration=calibration)
         runtime._open_log()
         return runtime
 
@@ -115,6 +129,8 @@ class Runtime:
 
     def resolve(self, name: str | None = None) -> Resolved:
         """The model `name` (or the configured one) with its endpoint. Raises ConfigError."""
+        if name is None and self._local.stand_in is not None:
+            name = self._local.stand_in.name
         return resolve_model(self.loaded, "demo" if self.options.demo and name is None else name)
 
     def has_model(self) -> bool:
@@ -131,12 +147,44 @@ class Runtime:
         key = repr(resolved.info)  # two entries of the configuration may name one model, each with its own settings
         if key not in self._providers:
             self._secrets.append(resolved.endpoint.api_key)
-            self._providers[key] = make_provider(resolved, self._http, self._pacers)
+            provider = self._providers[key] = make_provider(resolved, self._http, self._pacers)
+            self._local.watch(provider)
         return self._providers[key]
+
+    def vocabulary(self) -> Vocabulary:
+        """What finds out how models count; the same one always."""
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary(self.calibration, download=self.loaded.config.tokens.download)
+        return self._vocabulary
 
     def models(self) -> list[ModelChoice]:
         """Models the picker offers: configured ones, those of providers with a key, and the demo."""
-        return list(list_models(self.loaded))
+        return list(with_local(list_models(self.loaded), self._local.servers))
+
+    # -- servers of this machine ------------------------------------------------------------
+
+    async def find_servers(self) -> tuple[LocalServer, ...]:
+        """Look for model servers on this machine; `models` lists theirs from now on. Takes at most half a second."""
+        return await self._local.find()
+
+    async def use_local_server(self) -> LocalChoice | None:
+        """When nothing is configured and a server of this machine answers: its model is the model from now on."""
+        if self.options.demo:
+            return None
+        try:
+            self.resolve()
+        except ConfigError:
+            await self._local.choose()
+        return self._local.stand_in
+
+    async def windows_known(self) -> None:
+        """Until the servers of this machine have said how large their windows are, or were silent for too long."""
+        await self._local.windows_known()
+
+    def _window_told(self, provider: ChatProvider) -> None:
+        for session in self.sessions.values():
+            if session.provider is provider:
+                session.window_told()
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         """(key, value, origin) of every setting, keys masked."""
@@ -185,6 +233,8 @@ class Runtime:
             workdir, tuple(Path(d).expanduser() for d in config.permissions.additional_directories)
         ).roots
         ledger = self._ledger(file)
+        cache = CacheWatch(self.calibration)
+        cache.restore(ledger.rows)
         session = LiveSession(
             file=file,
             workdir=workdir,
@@ -200,6 +250,8 @@ class Runtime:
                 readable=(file.folder, *(source.path for source in self._skill_sources(workdir))),
             ),
             ledger=ledger,
+            calibration=self.calibration,
+            cache=cache,
             system=self._system,
             limits=Limits(
                 max_steps=config.limits.max_steps,
@@ -211,12 +263,17 @@ class Runtime:
             make_provider=self.provider,
             two_phase=TwoPhaseThinking(config.two_phase),
             loop_window=config.limits.loop_window,
+            polling=POLLING,
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
         )
+        self.vocabulary().learn(provider.info, lambda: session.system(session))
         file.on_trouble = lambda text: self.reporter.emit(
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )
+        session.rewinder = rewinder_of(session, roots, self.paths)
+        if resume is not None:
+            session.jobs.restore(resume.events)
         session.gate = open_gate(session, config.hooks, self._key_variables, trusted=self.options.trusted)
         self.sessions[session.id] = session
         return session
@@ -229,18 +286,20 @@ class Runtime:
         """Read instruction files again for the next turn of this session."""
         self._instructions.pop(session.id, None)
 
-    async def close_session(self, session_id: str) -> None:
+    async def close_session(self, session_id: str, keep_jobs: Keep = "kept") -> None:
         session = self.sessions.pop(session_id, None)
         if session is not None:
-            await session.close()
+            await session.close(keep_jobs)
 
-    async def close(self) -> None:
-        """Stop every run, close every file and connection, end every process a tool left behind."""
+    async def close(self, keep_jobs: Keep = "kept") -> None:
+        """Stop every run, close every file and connection, end every process a tool left behind but kept jobs."""
         for session_id in list(self.sessions):
-            await self.close_session(session_id)
+            await self.close_session(session_id, keep_jobs)
+        self._local.close()
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()
+        self.calibration.save()
         await sweep_all()
         if self._usage is not None:
             await asyncio.to_thread(self._usage.close)
@@ -279,7 +338,11 @@ class Runtime:
 
     def _toolkit(self, workdir: Path) -> Toolkit:
         tools = builtin_tools(
-            locks=self._locks, shell_timeout=self.loaded.config.tools.shell_timeout, secrets=self._key_variables()
+            locks=self._locks,
+            shell_timeout=self.loaded.config.tools.shell_timeout,
+            secrets=self._key_variables(),
+            http=self._http,
+            fetch_private=self.loaded.config.tools.fetch_private,
         )
         return Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
 

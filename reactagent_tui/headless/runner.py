@@ -79,6 +79,8 @@ class Task:
     """Session id, title, or "" for the newest of this folder."""
     options: Options = field(default_factory=Options)
     verbose: bool = False
+    keep_jobs: bool = False
+    """Background jobs outlive the program instead of ending with it."""
 
 
 async def run_task(task: Task, t: Callable[..., str]) -> int:
@@ -93,10 +95,17 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
     try:
         for warning in runtime.loaded.warnings:
             reporter.say(warning, always=True)
+        local = await runtime.use_local_server()
         session = runtime.open_session(task.workdir, resume=_resumed(runtime, task))
+        if local is not None:
+            used = {"model": local.model.name, "server": local.server.title, "base": local.server.base}
+            reporter.say(t("local.used", **used), always=True)
+        await runtime.windows_known()
         await runtime.begin_sandbox(session)
         if session.sandbox is not None:
             session.sandbox.tell()
+        session.jobs.outlive = task.keep_jobs
+        session.tell_jobs()
         message: UserMessage | None = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:
@@ -112,7 +121,19 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         return await _turn(session, message, reporter, out)
     finally:
         await _end_sandboxes(runtime, reporter)
-        await runtime.close()
+        for line in _job_lines(runtime, t, keep=task.keep_jobs):
+            reporter.say(line, always=True)
+        await runtime.close("all" if task.keep_jobs else "kept")
+
+
+def _job_lines(runtime: Runtime, t: Callable[..., str], *, keep: bool) -> Iterator[str]:
+    """What becomes of the jobs that still run."""
+    for session in runtime.sessions.values():
+        for job in session.jobs.running():
+            if keep or job.child is None:
+                yield t("jobs.kept", id=job.id, command=job.command, log=str(job.log_path))
+            else:
+                yield t("jobs.ended_here", id=job.id, command=job.command)
 
 
 async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:

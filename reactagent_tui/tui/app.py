@@ -32,6 +32,7 @@ from reactagent_tui.tui.transcript.styles import TRANSCRIPT_VARIABLES
 
 if TYPE_CHECKING:
     from reactagent_tui.core.runtime import Runtime
+    from reactagent_tui.core.tools.jobs import Keep
     from reactagent_tui.tui.start import Start
 
 log = logging.getLogger(__name__)
@@ -261,17 +262,18 @@ class ReactAgentApp(App[int]):
         self.run_worker(partial(self.chat.do, "clear_or_copy_or_stop_or_quit"), exit_on_error=False)
 
     async def action_quit(self) -> None:
-        """Stop everything and leave; with work in a worktree the user says what becomes of it."""
-        from reactagent_tui.tui.screens.sandbox_end import ask_before_leaving
+        """Stop everything and leave; the user says what becomes of jobs that run and of work in a worktree."""
+        from reactagent_tui.tui.screens.quitting import leave_asking
 
-        if self.chat.sandbox_note not in ("worktree", "copy") or not await ask_before_leaving(self.chat):
-            await self.leave(0)
+        await leave_asking(self.chat)
 
-    async def leave(self, code: int) -> None:
+    async def leave(self, code: int, *, keep_jobs: Keep = "kept") -> None:
         """Stop the run, close the session, end what tools left behind, restore the terminal."""
         self.chat.leaving()
-        await self.bridge.close()
-        self.farewell = self.chat.farewell()
+        kept = list(self.chat.running_jobs.values()) if keep_jobs == "all" else []
+        await self.bridge.close(keep_jobs=keep_jobs)
+        lines = [self.t("jobs.kept", id=job.id, command=clean_line(job.command), log=job.log) for job in kept]
+        self.farewell = "\n".join(filter(None, [*lines, self.chat.farewell()]))
         self.exit(code, return_code=code)
 
     def fail(self, text: str) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reactagent_tui.core.messages import UserMessage
     from reactagent_tui.core.reporter import Answer
     from reactagent_tui.core.runtime import Options, Runtime
+    from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -81,6 +82,8 @@ class _Agent:
     runtime: Runtime | None = None
     session: LiveSession | None = None
     closing: asyncio.Event | None = None
+    keep_jobs: Keep = "kept"
+    """Which background jobs run on after the end."""
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
 
 
@@ -111,11 +114,12 @@ class Bridge:
         self._ui_context = contextvars.copy_context()  # Textual's timers need its context variables
         self._start_agent(self.start_with.resume)
 
-    async def close(self, seconds: float = 3.0) -> None:
-        """Stop the run, close files, kill what tools left behind, end the thread."""
+    async def close(self, seconds: float = 3.0, *, keep_jobs: Keep = "kept") -> None:
+        """Stop the run, close files, kill what tools left behind but the jobs to keep, end the thread."""
         agent = self._agent
         if agent is None or agent.thread is None:
             return
+        agent.keep_jobs = keep_jobs
         try:
             agent.loop.call_soon_threadsafe(self._set_closing, agent)
         except RuntimeError:
@@ -350,7 +354,7 @@ class Bridge:
         for task in list(agent.tasks):
             task.cancel()
         assert agent.runtime is not None
-        await agent.runtime.close()
+        await agent.runtime.close(agent.keep_jobs)
 
     async def _open(self, agent: _Agent, resume: str | None) -> None:
         from dataclasses import replace
@@ -365,11 +369,16 @@ class Bridge:
         if self.start_with.after_load is not None:
             self.start_with.after_load(runtime)
         demo = options.demo
-        if not demo and self.start_with.demo_fallback and not runtime.has_model():
+        local = await runtime.use_local_server()
+        if not demo and local is None and self.start_with.demo_fallback and not runtime.has_model():
             runtime.options = replace(options, demo=True)
             demo = True
         agent.runtime = runtime
         await self._switch(agent, resume)
+        if local is not None and agent.session is not None:
+            agent.session.notice(
+                "local.used", model=local.model.name, server=local.server.title, base=local.server.base
+            )
         self.push(AgentReady(demo, runtime.loaded.warnings))
 
     async def _switch(self, agent: _Agent, wanted: str | None) -> None:
@@ -388,6 +397,7 @@ class Bridge:
         opened = runtime.open_session(workdir, resume=resumed)
         await runtime.begin_sandbox(opened)
         agent.session = opened
+        await runtime.windows_known()
         agent.session.announce()
         agent.reporter.repeat(agent.session.id)
         if wanted == "" and resumed is None:

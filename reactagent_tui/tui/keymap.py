@@ -115,6 +115,8 @@ _SCREEN: _Rows = {
     "new_session*": "ctrl+n",
     "ledger*": "f4",
     "fallback*": "f6",
+    "background*": "f7",
+    "jobs*": "ctrl+t",
     "search*": "ctrl+f",
     "verbosity*": "ctrl+o",
     "editor*": "ctrl+g",

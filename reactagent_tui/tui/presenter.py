@@ -9,9 +9,11 @@ from pathlib import Path
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.messages import ToolCall
 from reactagent_tui.core.money import UNKNOWN as UNKNOWN
+from reactagent_tui.core.money import Money
 from reactagent_tui.core.money import format_amount as format_amount
 from reactagent_tui.core.money import format_money as format_money
 from reactagent_tui.core.money import format_tokens as format_tokens
+from reactagent_tui.locales import Translate
 
 _VERBS = {
     "run_shell_command": "shell",
@@ -103,6 +105,14 @@ def format_size(count: int) -> str:
     if count < 999_950:
         return f"{count / 1000:.1f} kB"
     return f"{count / 1_000_000:.1f} MB"
+
+
+def format_price(cost: Money, t: Translate) -> str:
+    """An expected amount, after words that say `≈` already; "" when nothing is paid or no price is known."""
+    if cost.amount is None or cost.state in ("free", "unknown"):
+        return ""
+    amount = format_amount(cost.amount, cost.currency)
+    return t("usage.plan", amount=amount) if cost.state == "notional" else amount
 
 
 def short_path(path: Path) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reactagent_tui.cli import main
+from reactagent_tui.cli import COMMANDS, main
 from reactagent_tui.core.commands.basic import basic_commands
 from reactagent_tui.core.config.loader import load_config
 from reactagent_tui.core.llm.presets import PRESETS
@@ -60,8 +60,9 @@ def test_the_library_program_is_short_and_runs_without_a_screen() -> None:
 
 
 def test_flags_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
+    for command in ([], *([name] for name in COMMANDS)):
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
     known = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", capsys.readouterr().out))
     calls = re.findall(r"reactagent((?: [^\n|#`]+)?)", README)
     named = {flag for text in (*calls, *code(PROSE)) for flag in re.findall(r"(?:^|\s)(--?[a-z][a-z-]*)", text)}

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,31 @@ def test_b06_a_holder_of_the_pipe_is_not_waited_for(place: Place, server: ModelS
         for pid in pids:
             if os.path.exists(f"/proc/{pid}"):
                 os.kill(pid, signal.SIGKILL)
+
+
+def test_b06_a_headless_end_ends_jobs_and_says_so(place: Place, server: ModelServer) -> None:
+    server.play(shell("echo $$ > pid; exec sleep 600", run_in_background=True))
+    ended = place.run("--mode", "auto", "-p", "go")
+    assert ended.stdout == "OK-TURN-2\n"
+    assert "job j1 ends now: echo $$ > pid; exec sleep 600 (--keep-jobs lets it run on)" in ended.stderr
+    wait_gone(int((place.work / "pid").read_text()))
+
+
+def test_b06_a_headless_job_is_kept_when_asked_for(place: Place, server: ModelServer) -> None:
+    command = "echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; echo late; : > done; exec sleep 600"
+    server.play(shell(command, run_in_background=True))
+    ended = place.run("--mode", "auto", "--keep-jobs", "-p", "go")
+    assert "job j1 runs on: echo" in ended.stderr
+    pid = int((place.work / "pid").read_text())
+    try:
+        (place.work / "go").touch()
+        eventually((place.work / "done").exists, "the kept job works on")
+        (log,) = re.findall(r"its output is in (\S+)", ended.stderr)
+        eventually(lambda: Path(log).read_text() == "late\n", "its output is in the log")
+        for _ in range(2):  # looking at it does not end it
+            assert place.run("-c", "-p", "/jobs").stdout.splitlines()[1].split()[:2] == ["j1", "running"]
+    finally:
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_b07_b53_nothing_waits_for_input(place: Place, server: ModelServer) -> None:

@@ -21,7 +21,9 @@ def bare(place: Place, *args: str, **env: str) -> Ended:
     process = subprocess.run(
         reactagent(*args),
         cwd=place.work,
-        env={"HOME": str(place.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"} | place.env | env,
+        env={"HOME": str(place.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "REACTAGENT_DISCOVERY": "off"}
+        | place.env
+        | env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

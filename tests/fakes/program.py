@@ -93,7 +93,9 @@ class Place:
         return subprocess.Popen(
             reactagent(*(() if "--demo" in args else ("--config", str(config or self.config))), *args),
             cwd=self.work,
-            env={key: value for key, value in os.environ.items() if key in KEPT} | {"LANG": "C.UTF-8"} | self.env,
+            env={key: value for key, value in os.environ.items() if key in KEPT}
+            | {"LANG": "C.UTF-8", "REACTAGENT_DISCOVERY": "off"}
+            | self.env,
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,

@@ -73,7 +73,12 @@ class Terminal:
     ) -> None:
         self.argv, self.cwd, self.columns, self.rows = list(argv), cwd, columns, rows
         self.env = {key: value for key, value in os.environ.items() if key in KEPT}
-        self.env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"} | dict(env or {})
+        self.env |= {
+            "REACTAGENT_DISCOVERY": "off",
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "LANG": "C.UTF-8",
+        } | dict(env or {})
         self.output = b""
         self._fed = 0
         self._answered = 0

@@ -28,6 +28,7 @@ from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.react import attempts as attempts_module
 from reactagent_tui.core.react.controller import ReActController
+from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.retries import retry_delay
 from reactagent_tui.core.react.state import MemoryHistory, RunSetup
 from reactagent_tui.core.reporter import Answer, RecordingReporter
@@ -254,7 +255,7 @@ class Host:
             reporter=self.watcher,
             system=lambda: "You are a helper. Do the task and report.",
             context=context,
-            counter=session.counter_of(self.runtime.provider(MYSTERY).info),
+            counter=WindowCounter(),
             session_id=session.id,
             run_id="child",
             parent_run_id=ctx.run_id,

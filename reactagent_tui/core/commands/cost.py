@@ -39,6 +39,7 @@ def _calls_table(rows: Sequence[LedgerRow], t: Translate) -> TableBlock:
             t(f"cause.{row.cause}"),
             f"{row.provider}/{row.model}",
             *_usage_cells(row.usage, estimated=row.estimated),
+            _cache_cell(row, t),
             format_money(row.cost),
             t(f"cost.state.{row.cost.state}"),
         )
@@ -47,9 +48,16 @@ def _calls_table(rows: Sequence[LedgerRow], t: Translate) -> TableBlock:
     total = _total(rows)
     cells = _usage_cells(total.total.usage, estimated=bool(total.total.estimated))
     state = t(f"cost.state.{total.total.cost.state}")
-    lines.append(("", t("cost.total"), "", *cells, sum_text(total.total), state))
-    columns = tuple(t(f"cost.{name}") for name in ("call", "cause", "model", "in", "cached", "out", "money", "state"))
-    return TableBlock(columns, tuple(lines), "rllrrrrl")
+    lines.append(("", t("cost.total"), "", *cells, "", sum_text(total.total), state))
+    blank = ("",) * 4
+    lines += [
+        ("", t("cost.plan"), "", *blank, format_money(money), t("cost.state.notional"))
+        for money in total.total.notional
+    ]
+    columns = tuple(
+        t(f"cost.{name}") for name in ("call", "cause", "model", "in", "cached", "out", "cache", "money", "state")
+    )
+    return TableBlock(columns, tuple(lines), "rllrrrlrl")
 
 
 def groups_table(rows: Sequence[LedgerRow], trait: Trait, t: Translate) -> TableBlock:
@@ -90,6 +98,13 @@ def _group_cells(name: str, group: Spending) -> tuple[str, ...]:
 def _usage_cells(usage: Usage, *, estimated: bool) -> tuple[str, str, str]:
     guess = "~" if estimated else ""
     return (f"{guess}{usage.prompt:,}", f"{usage.cache_read:,}", f"{guess}{usage.output:,}")
+
+
+def _cache_cell(row: LedgerRow, t: Translate) -> str:
+    """Why less came from the cache than before, else which part of the prompt did."""
+    if row.cache_tag:
+        return t(f"cache.{row.cache_tag}")
+    return "" if not row.cache_share else f"{100 * row.cache_share:.0f} %"
 
 
 async def _save(host: Host, wanted: str) -> CommandResult:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
+from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.commands.registry import Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
@@ -18,6 +19,8 @@ from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.todo_list import TodoList
 
 
 class GateLike(Protocol):
@@ -35,6 +38,8 @@ class SessionLike(Protocol):
     provider: ChatProvider
     ledger: Ledger
     budget: Budget | None
+    jobs: SessionJobs
+    todo: TodoList
 
     @property
     def gate(self) -> GateLike | None: ...
@@ -48,6 +53,12 @@ class SessionLike(Protocol):
     def allow_repeats(self, times: int) -> None: ...
     def set_budget(self, scope: Scope, limit: Decimal | None) -> None: ...
     def take_fallback(self) -> bool: ...
+
+    rewinder: Rewinder | None
+
+    @property
+    def is_running(self) -> bool: ...
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None: ...
 
 
 class RuntimeLike(Protocol):
@@ -151,8 +162,27 @@ class SessionHost:
     def take_fallback(self) -> bool:
         return self.session.take_fallback()
 
+    @property
+    def rewinder(self) -> Rewinder | None:
+        return self.session.rewinder
+
+    @property
+    def is_running(self) -> bool:
+        return self.session.is_running
+
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None:
+        self.session.rewound(outcome, forward=forward)
+
+    @property
+    def jobs(self) -> SessionJobs:
+        return self.session.jobs
+
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()
+
+    @property
+    def todo(self) -> TodoList:
+        return self.session.todo
 
     async def new_session(self) -> None:
         await self._switch(None)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.display import DisplayBlock
@@ -20,6 +21,8 @@ from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.todo_list import TodoList
 
 if TYPE_CHECKING:
     from reactagent_tui.core.sandbox.port import SandboxLike
@@ -62,7 +65,16 @@ class Host(Protocol):
     def hooks(self) -> SessionHooks | None: ...
     @property
     def sandbox(self) -> SandboxLike | None: ...
+    @property
+    def jobs(self) -> SessionJobs: ...
     def config_lines(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def rewinder(self) -> Rewinder | None: ...
+    @property
+    def is_running(self) -> bool: ...
+    def rewound(self, outcome: Outcome, *, forward: bool = False) -> None: ...
+    @property
+    def todo(self) -> TodoList: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
 
@@ -74,6 +86,8 @@ class CommandResult:
     blocks: tuple[DisplayBlock, ...] = ()
     submit: UserMessage | None = None
     level: Literal["info", "error"] = "info"
+    draft: str = ""
+    """A text that goes back to the prompt."""
 
 
 Run: TypeAlias = Callable[[Host, str], CommandResult | Awaitable[CommandResult]]

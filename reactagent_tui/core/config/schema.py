@@ -63,6 +63,8 @@ class ProviderEntry(Section):
     """Body keys for every request, sent as they are."""
     local: bool | None = None
     """Costs nothing. None: known from the preset or the address."""
+    notional: bool = False
+    """A plan or a flat rate covers it: priced, but never counted as spent."""
 
 
 class Rates(Section):
@@ -141,6 +143,15 @@ class ToolSettings(Section):
 
     shell_timeout: Annotated[float, Field(ge=1, le=600)] = 10.0
     """Seconds, when the model names none."""
+    fetch_private: list[str] = Field(default_factory=list)
+    """Private hosts and networks that web_fetch may reach."""
+
+
+class TokenSettings(Section):
+    """Counting."""
+
+    download: bool = False
+    """Fetch the vocabulary of OpenAI's models once, in the background."""
 
 
 class SkillSettings(Section):
@@ -237,6 +248,8 @@ class Config(Section):
     provider: str | None = None
     api: str | None = None
     protocol: Protocol = "auto"
+    local_servers: bool = True
+    """Look for model servers on this machine, and ask them for their windows."""
     providers: dict[str, ProviderEntry] = Field(default_factory=dict)
     models: dict[str, ModelEntry] = Field(default_factory=dict)
     permissions: PermissionSettings = PermissionSettings()
@@ -249,6 +262,7 @@ class Config(Section):
     pricing: dict[str, PriceEntry] = Field(default_factory=dict)
     """Glob over `model` or `provider/model` to price; the longest match wins."""
     tools: ToolSettings = ToolSettings()
+    tokens: TokenSettings = TokenSettings()
     skills: SkillSettings = SkillSettings()
     hooks: HookSettings = HookSettings()
     sandbox: SandboxSettings = SandboxSettings()

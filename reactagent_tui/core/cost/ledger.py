@@ -6,11 +6,12 @@ Used by one task loop; nothing here waits or locks.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from reactagent_tui.core.cost.cache_tag import CacheTag
 from reactagent_tui.core.cost.ledger_row import Cause, LedgerRow
 from reactagent_tui.core.cost.pricing import PriceBook, Quote
 from reactagent_tui.core.cost.tally import Tally
@@ -98,10 +99,18 @@ class Ledger:
         """Number of the running turn, from 1."""
         return self._turn
 
+    def newest(self) -> Iterator[LedgerRow]:
+        """Rows of calls that ended, the newest first."""
+        return (call.row for call in reversed(self._ended))
+
+    def quote(self, info: ModelInfo) -> Quote:
+        """What a call of this model would be priced with now."""
+        return self._prices.quote(info, self._now())
+
     def can_price(self, info: ModelInfo) -> bool:
         """Is it known what calls of this model cost (nothing counts as known)?"""
-        quote = self._prices.quote(info, self._now())
-        return quote.free or quote.price(Usage(input=1)) is not None
+        quote = self.quote(info)
+        return quote.free or quote.notional or quote.price(Usage(input=1)) is not None
 
     def begin_turn(self) -> int:
         """A new prompt: the sums of the turn start again."""
@@ -169,7 +178,7 @@ class Ledger:
         call = self._calls[call_id]
         if call.ended is not None and not call.left_alone:
             return
-        if call.first is None and output_estimate > 0:
+        if call.first is None and output_estimate > 0 and call.ended is None:
             call.first = self._clock()
             call.row = replace(call.row, first_token=self._now())
         call.output_estimate = max(call.output_estimate, output_estimate)
@@ -198,6 +207,7 @@ class Ledger:
         cut: bool = False,
         sent: bool = True,
         finished: bool = False,
+        cache_tag: CacheTag = "",
     ) -> LedgerRow:
         """The call ended. A second close changes nothing.
 
@@ -216,7 +226,7 @@ class Ledger:
         else:
             return call.row
         sent = sent and not call.held
-        call.row = replace(call.row, failed=failed, sent=sent)
+        call.row = replace(call.row, failed=failed, sent=sent, cache_tag=cache_tag)
         free = not sent or (failed and not cut and not call.output_estimate)
         broken = (interrupted or failed) and not finished
         usage, reported = _final_usage(call, broken=broken, free=free)
@@ -261,6 +271,8 @@ class Ledger:
             session_other=session.other_costs,
             today_cost=None if today is None else today.cost,
             today_other=() if today is None else today.other_costs,
+            turn_notional=turn.notional,
+            session_notional=session.notional,
         )
 
     def burn_rate(self) -> Money | None:
@@ -296,7 +308,11 @@ class Ledger:
         for row in rows:
             latest[row.call_id] = row
         for row in map(LedgerRow.ended_anyhow, latest.values()):
-            quote = Quote(() if row.price is None else (replace(row.price, tier=0),), row.cost.state == "free")
+            quote = Quote(
+                () if row.price is None else (replace(row.price, tier=0),),
+                row.cost.state == "free",
+                row.cost.state == "notional",
+            )
             call = self._calls[row.call_id] = _Call(row, quote, 0.0, ended=0.0)
             self._ended.append(call)
             self._session_sum.add(row.usage, row.cost, estimated=row.estimated)
@@ -330,7 +346,7 @@ class Ledger:
         """The call's row with these tokens, priced by its own quote."""
         told = usage.cost_usd is not None
         cost = call.quote.money(usage, reported=reported)
-        if cost.amount is None and usage == _NO_TOKENS:
+        if cost.state == "unknown" and usage == _NO_TOKENS:
             cost = _NOTHING_BILLED
         price = None if told else call.quote.price(usage)
         return replace(call.row, usage=usage, price=price, cost=cost, estimated=not reported)

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, cast
 
+from reactagent_tui.core.cost.cache_tag import CACHE_TAGS, CacheTag
 from reactagent_tui.core.cost.pricing import Price
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.usage import Usage
@@ -44,6 +45,14 @@ class LedgerRow:
     sent: bool = True
     """False: the request never left this machine, so it cost nothing."""
 
+    cache_tag: CacheTag = ""
+    """Why less came from the cache than before."""
+
+    @property
+    def cache_share(self) -> float | None:
+        """Part of the prompt that came from the cache, 0 to 1; None: the provider has not reported."""
+        return None if self.estimated or not self.usage.prompt else self.usage.cache_read / self.usage.prompt
+
     def ended_anyhow(self) -> LedgerRow:
         """The row of a call that is over: one that never ended (a crash) stays booked as what it was opened with."""
         return self if self.ended is not None else replace(self, ended=self.started, interrupted=True)
@@ -72,6 +81,7 @@ class LedgerRow:
             "interrupted": self.interrupted,
             "failed": self.failed,
             "estimated": self.estimated,
+            "cache_tag": self.cache_tag,
             "sent": self.sent,
         }
 
@@ -100,8 +110,18 @@ class LedgerRow:
             interrupted=record.get("interrupted", False),
             failed=record.get("failed", False),
             estimated=record.get("estimated", record["state"] == "estimated"),
+            cache_tag=_known_tag(record.get("cache_tag")),
             sent=record.get("sent", True),
         )
+
+
+def _known_tag(text: object) -> CacheTag:
+    """A tag of a newer version counts as none."""
+    known: CacheTag
+    for known in CACHE_TAGS:
+        if known == text:
+            return known
+    return ""
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -40,7 +40,7 @@ class Price:
     reasoning: Decimal
     currency: str = "USD"
     source: str = ""
-    """`genai-prices`, or the glob of the user's own price."""
+    """`genai-prices`, `genai-prices, fetched 2026-09-20`, or the glob of the user's own price."""
     date: str = ""
     """Day (UTC) for which it was looked up."""
     tier: int = 0
@@ -84,6 +84,8 @@ class Quote:
     prices: tuple[Price, ...] = ()
     """By rising tier; the first has tier 0."""
     free: bool = False
+    notional: bool = False
+    """A plan covers the call: the price says what it would have cost."""
 
     def price(self, usage: Usage) -> Price | None:
         """The prices that hold for a prompt of this size; a tier holds for the whole prompt, not for what is above."""
@@ -92,17 +94,19 @@ class Quote:
 
     def money(self, usage: Usage, *, reported: bool) -> Money:
         """What the tokens cost. What the provider itself says wins; unknown stays unknown, never zero."""
-        state = "reported" if reported else "estimated"
+        state = "notional" if self.notional else "reported" if reported else "estimated"
         if usage.cost_usd is not None:
             return Money(usage.cost_usd, state)
         if self.free:
             return FREE
         price = self.price(usage)
-        return UNKNOWN if price is None else Money(price.cost(usage), state, price.currency)
+        if price is None:
+            return Money(None, "notional") if self.notional else UNKNOWN
+        return Money(price.cost(usage), state, price.currency)
 
 
 class PriceBook:
-    """Every price this program can look up. Loads the bundled data at the first question; never fetches."""
+    """Every price this program can look up. Loads the price list at the first question; never fetches."""
 
     def __init__(
         self, overrides: Mapping[str, PriceEntry] | None = None, exact: Mapping[str, PriceEntry] | None = None
@@ -124,14 +128,18 @@ class PriceBook:
         return cls(config.pricing, exact)
 
     @staticmethod
-    def warm() -> None:
-        """Read the bundled data now (0.2 s), so that the first call need not wait for it."""
-        from reactagent_tui.core.llm.model_data import providers
+    def warm() -> str:
+        """Read the price list now (0.2 s), before the first call; says why a fetched one is not used, or ""."""
+        from reactagent_tui.core.llm.price_data import price_data
 
-        providers()
+        return price_data().problem
 
     def quote(self, info: ModelInfo, at: datetime) -> Quote:
         """The price of a call that starts at `at`."""
+        quote = self._quote(info, at)
+        return replace(quote, notional=True) if info.notional and not quote.free else quote
+
+    def _quote(self, info: ModelInfo, at: datetime) -> Quote:
         if info.api == "demo":
             return Quote(free=True)
         found = self._own(info)
@@ -206,10 +214,19 @@ def _bundled(info: ModelInfo, at: datetime) -> Quote:
         return Quote(free=info.name.endswith(":free"))
     listed = model.get_prices(at)
     starts = {0} | {tier.start for name in _LISTED for tier in getattr(getattr(listed, name), "tiers", ())}
-    prices = [_from_listed(listed, start, _day(at)) for start in sorted(starts)]
+    source = _source_name()
+    prices = [_from_listed(listed, start, _day(at), source) for start in sorted(starts)]
     if prices[0] is None:
         return Quote(free=info.name.endswith(":free"))
     return Quote(tuple(price for price in prices if price is not None))
+
+
+def _source_name() -> str:
+    """`genai-prices`, with its day when it was fetched."""
+    from reactagent_tui.core.llm.price_data import PACKAGE, price_data
+
+    data = price_data()
+    return data.source if data.date else PACKAGE
 
 
 _LISTED = (
@@ -222,7 +239,7 @@ _LISTED = (
 )
 
 
-def _from_listed(listed: ModelPrice, tier: int, day: str) -> Price | None:
+def _from_listed(listed: ModelPrice, tier: int, day: str, source: str) -> Price | None:
     given, made, read, write, write_1h, reasoning = (_amount(getattr(listed, name), tier) for name in _LISTED)
     if given is None or made is None:
         return None
@@ -234,7 +251,7 @@ def _from_listed(listed: ModelPrice, tier: int, day: str) -> Price | None:
         cache_write=write,
         cache_write_1h=write if write_1h is None else write_1h,
         reasoning=made if reasoning is None else reasoning,
-        source="genai-prices",
+        source=source,
         date=day,
         tier=tier,
     )

@@ -39,7 +39,7 @@ class Spending:
                 self.estimated.add(usage, cost, estimated=True)
             case "unknown":
                 self.unpriced += 1
-            case "free":
+            case "free" | "notional":
                 pass
 
     @property
@@ -102,5 +102,8 @@ def dearest_first(groups: Iterable[Spending]) -> list[Spending]:
 
 
 def sum_text(tally: Tally) -> str:
-    """The money of a sum in every currency: `~$0.184 + ¥3.20`; `—` when no price is known."""
-    return " + ".join(format_money(money) for money in (tally.cost, *tally.other_costs))
+    """The money of a sum in every currency: `~$0.184 + ¥3.20`; `—` without a price, `≈$2.00` for what a plan covers."""
+    spent = (tally.cost, *tally.other_costs)
+    if tally.notional and tally.cost.state == "free":
+        spent = ()
+    return " + ".join(format_money(money) for money in (*spent, *tally.notional))

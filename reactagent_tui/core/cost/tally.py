@@ -20,6 +20,8 @@ class Tally:
     estimated: int = 0
     """Calls whose tokens are our own count."""
     _amounts: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
+    _notional: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
+    """Amounts that a plan covers; apart, so that they are never taken for money spent."""
     _states: dict[CostState, int] = field(default_factory=dict[CostState, int])
 
     def add(self, usage: Usage, cost: Money, *, estimated: bool = False) -> None:
@@ -46,7 +48,9 @@ class Tally:
 
     def copy(self) -> Tally:
         """An independent sum that starts from this one."""
-        return Tally(self.usage, self.calls, self.estimated, dict(self._amounts), dict(self._states))
+        return Tally(
+            self.usage, self.calls, self.estimated, dict(self._amounts), dict(self._notional), dict(self._states)
+        )
 
     @property
     def cost(self) -> Money:
@@ -68,6 +72,12 @@ class Tally:
         state = self._state()
         return tuple(Money(self._amounts[currency], state, currency) for currency in self._currencies()[1:])
 
+    @property
+    def notional(self) -> tuple[Money, ...]:
+        """What the calls that a plan covers would have cost, by currency."""
+        amounts = sorted(self._notional.items(), key=lambda item: (item[0] != "USD", item[0]))
+        return tuple(Money(amount, "notional", currency) for currency, amount in amounts if amount)
+
     def _currencies(self) -> list[str]:
         """Those in which something was spent, dollars first, in an order that does not depend on the calls'."""
         spent = (currency for currency, amount in self._amounts.items() if amount)
@@ -83,7 +93,8 @@ class Tally:
         self.calls += by
         self._states[cost.state] = self._states.get(cost.state, 0) + by
         if cost.amount is not None:
-            self._amounts[cost.currency] = self._amounts.get(cost.currency, Decimal(0)) + by * cost.amount
+            sums = self._notional if cost.state == "notional" else self._amounts
+            sums[cost.currency] = sums.get(cost.currency, Decimal(0)) + by * cost.amount
 
 
 def _minus(total: Usage, part: Usage) -> Usage:

@@ -172,6 +172,8 @@ class ModelInfo:
     thinks: bool = False
     """Known to reason by itself before it answers."""
     rules: WireRules = WireRules()
+    notional: bool = False
+    """A plan or a flat rate covers it: prices only say what it would have cost."""
     price_provider: str | None = None
     """Provider id in the price data."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])

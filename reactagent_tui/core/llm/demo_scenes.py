@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from reactagent_tui.core.llm import demo_skills as skills
 from reactagent_tui.core.llm import demo_talk as talk
+from reactagent_tui.core.llm import demo_todo as todo
 from reactagent_tui.core.llm import demo_work as work
 from reactagent_tui.core.llm.base import ModelRequest
 from reactagent_tui.core.llm.demo_turn import MARKER, Beat, Reply, Turn, read_turn, trouble
@@ -64,6 +65,12 @@ SCENES: tuple[Scene, ...] = (
         ),
         (skills.use_skill,),
         ("skill_view",),
+    ),
+    Scene(
+        "todo",
+        _pattern(r"\b(?:to-?do|check) ?lists?\b", r"(?:待办|任务)(?:清单|列表|事项)"),
+        (todo.plan, todo.look, todo.count, todo.tick_off, todo.tell),
+        ("todo_write", "list_dir", "run_shell_command"),
     ),
     Scene(
         "three-steps",

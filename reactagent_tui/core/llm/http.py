@@ -6,14 +6,15 @@ The only importer of httpx. One client serves every provider of a process: build
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import cast
-from urllib.request import getproxies
+from urllib.request import getproxies, proxy_bypass
 
 from reactagent_tui import __version__
 from reactagent_tui.core.errors import ConnectError, ProviderError, StreamCutError
@@ -72,6 +73,40 @@ class HttpPool:
     def __init__(self) -> None:
         self._client: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._tls: ssl.SSLContext | None = None
+
+    @contextlib.asynccontextmanager
+    async def visit(
+        self, url: str, *, address: str | None, proxy: str | None, headers: Mapping[str, str], connect_timeout: float
+    ) -> AsyncGenerator[Reply]:
+        """GET over a connection of its own, that no other name shares: a page of a host nobody vouches for.
+
+        To `address`, which the caller has checked, whatever the name in `url` means by now (TLS still proves the
+        name); or by name through `proxy`. Redirects are not followed. Raises ConnectError or StreamCutError.
+        """
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
+        transport = httpx.AsyncHTTPTransport(verify=self._tls, http2=False, proxy=proxy)
+        async with httpx.AsyncClient(
+            transport=transport, timeout=None, headers={"User-Agent": USER_AGENT}, trust_env=False
+        ) as client:
+            try:
+                named = httpx.URL(url)
+                target = named if address is None else named.copy_with(host=address)
+                request = client.build_request(
+                    "GET",
+                    target,
+                    headers={"Accept-Encoding": "identity", **headers, "Host": named.netloc.decode("ascii")},
+                    timeout=httpx.Timeout(None, connect=connect_timeout),
+                    extensions={} if address is None else {"sni_hostname": named.raw_host.decode("ascii")},
+                )
+                reply = Reply(await client.send(request, stream=True))
+            except (httpx.HTTPError, httpx.InvalidURL, OSError, ImportError, ValueError) as error:
+                raise _transport_error(error, url, connect_timeout, ()) from error
+            try:
+                yield reply
+            finally:
+                await reply.close()
 
     async def open(
         self,
@@ -97,18 +132,40 @@ class HttpPool:
         self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float = 10.0, max_bytes: int = 4_000_000
     ) -> Fetched:
         """GET a small document within `seconds`. Raises ConnectError or StreamCutError."""
+        return await self._whole("GET", url, headers or {}, None, seconds, max_bytes)
+
+    async def post(
+        self,
+        url: str,
+        *,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = 10.0,
+        max_bytes: int = 4_000_000,
+    ) -> Fetched:
+        """POST JSON and read the small answer within `seconds`. Raises ConnectError or StreamCutError."""
+        json_headers = {"Content-Type": "application/json", **(headers or {})}
+        return await self._whole("POST", url, json_headers, body, seconds, max_bytes)
+
+    def ready(self) -> None:
+        """Build the client now (60 ms), so that a short time limit is left for the server."""
+        self._ready()
+
+    async def _whole(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float, max_bytes: int
+    ) -> Fetched:
         try:
             async with asyncio.timeout(seconds):
-                reply = await self._send("GET", url, headers or {}, None, seconds, (), None)
+                reply = await self._send(method, url, headers, body, seconds, (), None)
                 try:
-                    body = bytearray()
-                    while len(body) < max_bytes and (chunk := await reply.chunk()) is not None:
-                        body += chunk
+                    answer = bytearray()
+                    while len(answer) < max_bytes and (chunk := await reply.chunk()) is not None:
+                        answer += chunk
                 finally:
                     await reply.close()
         except TimeoutError as error:
             raise ConnectError(f"no answer from {url} within {seconds:g} s", retryable=True) from error
-        return Fetched(reply.status, reply.headers, bytes(body[:max_bytes]))
+        return Fetched(reply.status, reply.headers, bytes(answer[:max_bytes]))
 
     async def aclose(self) -> None:
         """Close every connection. The pool can be used again."""
@@ -167,6 +224,15 @@ def _new_client() -> httpx.AsyncClient:
         trust_env=False,  # proxies and CA were read above; no .netrc credentials
         follow_redirects=False,
     )
+
+
+def proxy_for(host: str, scheme: str) -> str | None:
+    """The proxy that the environment names for this host, or None. Loopback is always direct."""
+    settings = getproxies()
+    proxy = settings.get(scheme) or settings.get("all")
+    if not proxy or host in _LOOPBACK or f"[{host}]" in _LOOPBACK or proxy_bypass(host):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def proxies_of(settings: Mapping[str, str]) -> dict[str, str | None]:

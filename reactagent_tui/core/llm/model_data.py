@@ -1,9 +1,11 @@
-"""Windows and names of models from the bundled price data; never fetched, loaded at the first question (0.2 s)."""
+"""Windows and names of models from the price data; never fetched, loaded at the first question (0.2 s)."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from reactagent_tui.core.llm.price_data import price_data
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
@@ -23,18 +25,20 @@ _NOT_CHAT = (
 )
 
 
-@cache
 def providers() -> tuple[Provider, ...]:
-    """Every provider of the bundled data."""
-    from genai_prices.data import providers as bundled
-
-    return tuple(bundled)
+    """Every provider of the data in use."""
+    return price_data().providers
 
 
-@cache
 def find_model(provider_id: str, model: str) -> ModelInfo | None:
     """The entry of a model at a provider, or None."""
-    provider = next((provider for provider in providers() if provider.id == provider_id), None)
+    return _find(price_data().key, provider_id, model)
+
+
+@lru_cache(maxsize=4096)
+def _find(_key: str, provider_id: str, model: str) -> ModelInfo | None:
+    """A provider's list is searched once per model and list: it holds hundreds of patterns."""
+    provider = _provider(provider_id)
     return None if provider is None else provider.find_model(model)
 
 
@@ -44,10 +48,9 @@ def known_window(provider_id: str, model: str) -> int | None:
     return None if found is None else found.context_window
 
 
-@cache
 def chat_models(provider_id: str) -> tuple[str, ...]:
     """Names of the models of a provider that talk and are not on their way out."""
-    provider = next((provider for provider in providers() if provider.id == provider_id), None)
+    provider = _provider(provider_id)
     if provider is None:
         return ()
     return tuple(
@@ -55,3 +58,7 @@ def chat_models(provider_id: str) -> tuple[str, ...]:
         for model in provider.models
         if model.context_window and not model.deprecated and not any(word in model.id for word in _NOT_CHAT)
     )
+
+
+def _provider(provider_id: str) -> Provider | None:
+    return next((provider for provider in providers() if provider.id == provider_id), None)

@@ -28,21 +28,21 @@ class PacedProvider:
     """Another provider behind a pacer. While it waits nothing has been sent."""
 
     def __init__(self, provider: ChatProvider, pacer: Pacer) -> None:
-        self._provider = provider
+        self.paced = provider
         self._pacer = pacer
 
     @property
     def info(self) -> ModelInfo:
-        return self._provider.info
+        return self.paced.info
 
     @property
     def last_exchange(self) -> WireRecord | None:
         """The newest exchange, for the debug views."""
-        return self._provider.last_exchange
+        return self.paced.last_exchange
 
     async def aclose(self) -> None:
         """Release connections."""
-        await self._provider.aclose()
+        await self.paced.aclose()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamDelta, None]:
         """The reply, after signs of waiting when it has to wait. Raises what the provider raises.
@@ -61,7 +61,7 @@ class PacedProvider:
                     yield StreamProgress("paced", time.monotonic() - began, left=left)
                     await ticket.changed(TICK if left is None else min(max(left, _SHORTEST), TICK))
                 yield StreamProgress("connecting")  # from here on it counts as sent
-            stream = self._provider.stream(request)
+            stream = self.paced.stream(request)
             try:
                 async for delta in stream:
                     if isinstance(delta, StreamUsage):

@@ -42,6 +42,7 @@ class Place:
     extra: Mapping[str, Any]
     local: bool
     rate_limit: RateLimitEntry | None = None
+    notional: bool = False
 
 
 def place_of_entry(loaded: LoadedConfig, name: str, entry: ModelEntry) -> Place:
@@ -69,6 +70,8 @@ def place_of_name(loaded: LoadedConfig, wanted: str) -> tuple[Place, str]:
 
 def _reseller(loaded: LoadedConfig, prefix: Preset) -> Place | None:
     """The provider to which `maker/model` is one name, not a provider and a model."""
+    if prefix.local:
+        return None  # servers of one's own make no models
     chosen = _chosen_place(loaded)
     if chosen is None and prefix.key_variables and env_key(loaded, prefix) is None:
         found = _offered(loaded)
@@ -158,6 +161,8 @@ def _preset_place(loaded: LoadedConfig, preset: Preset) -> Place:
 
 def _moved(preset: Preset, there: Preset) -> Preset:
     """Who serves at an address that a variable names: the maker there, over the API that the variable is for."""
+    if preset.local and there is CUSTOM:
+        return preset  # Ollama on another port is Ollama
     if preset.api == OPENAI_CHAT or there is preset:
         return there
     if there is CUSTOM:
@@ -196,6 +201,7 @@ def _entry_place(loaded: LoadedConfig, name: str, entry: ProviderEntry) -> Place
         extra=entry.extra,
         local=entry.local if entry.local is not None else preset.local and (not base or on_this_machine(base)),
         rate_limit=entry.rate_limit,
+        notional=entry.notional,
     )
 
 

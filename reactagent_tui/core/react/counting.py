@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
-from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec
-from reactagent_tui.core.llm.tokens import TokenEstimator, estimate, estimate_message, weigh
-from reactagent_tui.core.messages import AssistantMessage, Message, ThinkingPart
+from reactagent_tui.core.cost.ledger_row import LedgerRow
+from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ReasoningReplay, ToolSpec
+from reactagent_tui.core.llm.calibration import Calibration
+from reactagent_tui.core.llm.estimator import TokenEstimator
+from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_message, weigh_tools
+from reactagent_tui.core.messages import AssistantMessage, Message
 
 KEEP = 20_000
 SHORT_REPLY = 40
@@ -17,16 +20,25 @@ SHORT_REPLY = 40
 
 @dataclass
 class WindowCounter:
-    """Estimates for one session. Messages are immutable, so each is weighed once."""
+    """Estimates for one session. Messages are immutable, so each is weighed once, whatever the model."""
 
     estimator: TokenEstimator = field(default_factory=TokenEstimator)
-    """For what is sent."""
-    _output: TokenEstimator | None = None
+    """For what is sent; of the present model: another model brings its own."""
+    replay: ReasoningReplay = "always"
+    """Which thinking goes back to the model."""
     warned: set[str] = field(default_factory=set[str])
     """Models whose server was found to cut prompts, and the user told."""
-    _messages: dict[int, tuple[Message, int]] = field(default_factory=dict[int, tuple[Message, int]])
-    _thoughts: dict[int, tuple[Message, int]] = field(default_factory=dict[int, tuple[Message, int]])
-    _fixed: tuple[str, tuple[ToolSpec, ...], int] | None = None
+    _output: TokenEstimator | None = None
+    _messages: dict[int, tuple[Message, Weight]] = field(default_factory=dict[int, tuple[Message, Weight]])
+    _fixed: tuple[str, tuple[ToolSpec, ...], Weight] | None = None
+
+    def use(self, info: ModelInfo, estimator: TokenEstimator) -> None:
+        """Count for this model from now on."""
+        self.estimator = estimator
+        replay = _replay_of(info)
+        if replay != self.replay:
+            self.replay = replay
+            self._messages.clear()
 
     def message(self, message: Message) -> int:
         """Tokens of one message by this model."""
@@ -41,58 +53,87 @@ class WindowCounter:
         """For what the model generates; as for what is sent until the provider told otherwise."""
         return self._output or self.estimator
 
-    def raw(self, request: ModelRequest, info: ModelInfo | None = None) -> int:
-        """The uncorrected estimate of a whole request, for `learn`; with `info`, of what of it is really sent."""
-        total = self._raw_fixed(request.system, request.tools) + sum(self._raw(m) for m in request.messages)
-        if info is None or info.api != "openai-chat" or info.rules.reasoning_replay == "always":
-            return total
-        but_for_calls = info.rules.reasoning_replay == "tool_turns"
-        return total - sum(
-            self._thought(m)
-            for m in request.messages
-            if isinstance(m, AssistantMessage) and not (but_for_calls and m.tool_calls)
-        )
+    def raw(self, request: ModelRequest) -> Weight:
+        """The uncorrected weight of a whole request, for `learn`."""
+        plain = wide = 0.0
+        for message in request.messages:
+            weight = self._raw(message)
+            plain += weight.plain
+            wide += weight.wide
+        return self._raw_fixed(request.system, request.tools) + Weight(plain, wide)
 
     def request(self, request: ModelRequest) -> int:
         """Tokens of a whole request by this model."""
         return self.estimator.scale(self.raw(request))
 
-    def learn(self, raw: int, reported: int) -> None:
+    def learn(self, raw: Weight, reported: int) -> None:
         """A provider told the true prompt size."""
         self.estimator.observe(raw, reported)
 
-    def learn_output(self, raw: float, reported: int) -> None:
+    def learn_output(self, raw: Weight, reported: int) -> None:
         """A provider told the true size of a reply. Far more than came is thinking that was not shown: no lesson."""
-        if min(raw, reported) < SHORT_REPLY or reported > 2 * self.output.scale(raw):
+        if min(raw.total, reported) < SHORT_REPLY or reported > 2 * self.output.scale(raw):
             return
         if self._output is None:
             self._output = TokenEstimator()
         self._output.observe(raw, reported)
 
-    def _raw(self, message: Message) -> int:
+    def _raw(self, message: Message) -> Weight:
         known = self._messages.get(id(message))
         if known is not None and known[0] is message:
             return known[1]
         if len(self._messages) > KEEP:
             self._messages.clear()
-        weight = estimate_message(message)
+        weight = weigh_message(message, thinking=self._sends_thinking(message))
         self._messages[id(message)] = (message, weight)
         return weight
 
-    def _thought(self, message: AssistantMessage) -> int:
-        """Tokens of a message's thinking, which not every wire takes back."""
-        known = self._thoughts.get(id(message))
-        if known is not None and known[0] is message:
-            return known[1]
-        if len(self._thoughts) > KEEP:
-            self._thoughts.clear()
-        weight = int(sum(weigh(part.text) for part in message.parts if isinstance(part, ThinkingPart)))
-        self._thoughts[id(message)] = (message, weight)
-        return weight
+    def _sends_thinking(self, message: Message) -> bool:
+        match self.replay:
+            case "always":
+                return True
+            case "never":
+                return False
+            case "tool_turns":
+                return isinstance(message, AssistantMessage) and bool(message.tool_calls)
+            case _:
+                assert_never(self.replay)
 
-    def _raw_fixed(self, system: str, tools: tuple[ToolSpec, ...]) -> int:
+    def _raw_fixed(self, system: str, tools: tuple[ToolSpec, ...]) -> Weight:
         if self._fixed is not None and self._fixed[0] == system and self._fixed[1] == tools:
             return self._fixed[2]
-        text = system + "".join(f"{t.name}\n{t.description}\n{json.dumps(t.parameters)}" for t in tools)
-        self._fixed = (system, tools, estimate(text))
+        self._fixed = (system, tools, weigh_apart(system) + weigh_tools(tools))
         return self._fixed[2]
+
+
+def _replay_of(info: ModelInfo) -> ReasoningReplay:
+    """What of earlier thinking is billed as prompt again; two APIs take it back but drop what led to no call."""
+    match info.api:
+        case "anthropic" | "openai-responses":
+            return "tool_turns"
+        case "gemini":
+            return "never"
+        case _:
+            return info.rules.reasoning_replay
+
+
+class Counters:
+    """A counter for each model of a session."""
+
+    def __init__(self, calibration: Calibration, rows: Callable[[], Iterable[LedgerRow]]) -> None:
+        """`calibration` is what earlier sessions taught, `rows` the ledger of this one."""
+        self._calibration = calibration
+        self._rows = rows
+        self._counters: dict[tuple[str, str], WindowCounter] = {}
+
+    def of(self, info: ModelInfo) -> WindowCounter:
+        """Estimates for a model, corrected by what its provider reported, before a resume as well."""
+        key = (info.provider, info.name)
+        if key not in self._counters:
+            counter = self._counters[key] = WindowCounter()
+            counter.use(info, self._calibration.estimator(info))
+            if not counter.estimator.factors.seen:
+                for row in self._rows():
+                    if (row.provider, row.model) == key and row.sent_raw and not row.estimated:
+                        counter.learn(Weight(float(row.sent_raw)), row.usage.prompt)
+        return self._counters[key]

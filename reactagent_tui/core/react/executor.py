@@ -19,17 +19,14 @@ from reactagent_tui.core.messages import ResultStatus, ToolCall, ToolResult
 from reactagent_tui.core.react import observation
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion, Question
 from reactagent_tui.core.safety.permissions import Access, Allow, Ask, Decision, Deny
-from reactagent_tui.core.tools.base import Effect, Tool, ToolContext, ToolOutcome
+from reactagent_tui.core.tools.base import Effect, StoppedByUser, Tool, ToolContext, ToolOutcome
+from reactagent_tui.core.tools.hints import with_hint
 from reactagent_tui.core.tools.toolkit import Toolkit
 
 log = logging.getLogger(__name__)
 PARALLEL = 8
 LONGEST_REPAIRED = 20_000
 """Characters of broken arguments that are looked at: repairing takes 40 ms for these and grows with the square."""
-
-
-class StoppedByUser(Exception):
-    """The user answered a question with "no, and stop"."""
 
 
 class PermissionRules(Protocol):
@@ -218,10 +215,14 @@ class Executor:
                 return
             if not await self._unopposed(slot) or not await self._allowed(slot, tool, ctx):
                 return
+            writes = tool.access(slot.args, ctx) if slot.effect is Effect.WRITES else None
+            if writes is not None:
+                await ctx.before_write(writes)
             slot.started = time.monotonic()
             self._event(slot, ToolStarted, call=slot.call)
-            outcome = await tool.run(slot.args, ctx)
-            await self._conclude(slot, outcome)
+            await self._conclude(slot, with_hint(await tool.run(slot.args, ctx)))
+            if writes is not None:
+                await ctx.after_write(writes)
         except asyncio.CancelledError:
             if slot.result is None and slot.started is not None:
                 self._finish(slot, self._partial(slot), "interrupted")
@@ -335,6 +336,7 @@ class Executor:
             status=status,
             summary=outcome.summary,
             seconds=round(seconds, 3),
+            attachments=outcome.attachments,
         )
         self.keep(slot.result)
         self._event(

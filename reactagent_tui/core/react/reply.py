@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from typing import Any, assert_never
 
+from reactagent_tui.core.cost.cache_tag import CacheTag
 from reactagent_tui.core.cost.ledger import Cause
 from reactagent_tui.core.errors import ProviderError, StreamCutError
 from reactagent_tui.core.events import (
@@ -33,7 +34,7 @@ from reactagent_tui.core.llm.base import (
     StreamUsage,
 )
 from reactagent_tui.core.llm.prompt_cut import judge, lost_the_prompt
-from reactagent_tui.core.llm.tokens import weigh
+from reactagent_tui.core.llm.tokens import NO_WEIGHT, weigh_apart
 from reactagent_tui.core.messages import AssistantMessage
 from reactagent_tui.core.react.endless import EndlessReply
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
@@ -67,20 +68,21 @@ class ReplyStream:
         """Text of this reply reached the user: it may not be retried. Thinking may come again, calls never ran."""
         self._info = info = setup.provider.info
         self._counter = counter = setup.counter
-        self._raw = raw = counter.raw(request, info)
+        self._raw = raw = counter.raw(request)
+        self._prefix = setup.cache.sending(request, raw)
         self._request = replace(request, watch=self)
         self._reader = reader
         self._begun = self._sent = self._finished = False
         self._estimate = counter.estimator.scale(raw)
         if setup.agent and cause == "step":
             cause = "sub_agent"
-        self.call_id = setup.ledger.open_call(step, cause, info, self._estimate, setup.agent, raw)
+        self.call_id = setup.ledger.open_call(step, cause, info, self._estimate, setup.agent, round(raw.total))
         self._accumulator = Accumulator()
         self._is_endless = False
         self._unsaved_text: list[str] = []
         self._unsaved_thinking: list[str] = []
         self._uncounted: list[str] = []
-        self._output = 0.0
+        self._output = NO_WEIGHT
         """Raw weight of everything that the model generated, shown or not."""
         self._next_live = 0.0
         self._saving: asyncio.TimerHandle | None = None
@@ -115,6 +117,7 @@ class ReplyStream:
                 cut=cut,
                 sent=self._sent or not self._begun,
                 finished=self._finished,
+                cache_tag=self._cache_tag() if outcome == "done" else "",
             )
             if not row.estimated and row.usage.prompt:
                 self._learn(row.usage)
@@ -129,7 +132,7 @@ class ReplyStream:
 
     def begins(self) -> None:
         """Again after it was sent and before anything came: the server refused the first form."""
-        if self._sent and not self._output and self._accumulator.usage is None:
+        if self._sent and not self._output.total and self._accumulator.usage is None:
             self.setup.ledger.refused(self.call_id)
             self._sent = False
         self._begun = True
@@ -223,6 +226,13 @@ class ReplyStream:
         else:
             self._tell_once("server.prompt_cut_at", sent=cut.sent, read=cut.read, window=cut.window)
 
+    def _cache_tag(self) -> CacheTag:
+        """Why less came from the provider's cache than could have, by its report."""
+        reported = self._accumulator.usage
+        if reported is None or not reported.prompt:
+            return ""
+        return self.setup.cache.done(self._info, self._prefix, reported)
+
     def _tell_once(self, key: str, **params: Any) -> None:
         """Warn that the server's window is too small, once for each model of a session."""
         model = self._info.name
@@ -276,7 +286,7 @@ class ReplyStream:
 
     def _count(self) -> None:
         if self._uncounted:
-            self._output += weigh("".join(self._uncounted))
+            self._output += weigh_apart("".join(self._uncounted))
             self._uncounted.clear()
             self.setup.ledger.progress(self.call_id, self._counter.output.scale(self._output))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reactagent_tui.core.cost.budget import Budget
+from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import EndReason, StopReport
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, WireRecord
@@ -94,6 +95,8 @@ class RunSetup:
     """The system prompt, made anew for each step; stable bytes within a turn."""
     context: MakeContext
     counter: WindowCounter = field(default_factory=WindowCounter)
+    cache: CacheWatch = field(default_factory=CacheWatch)
+    """One for each conversation: it compares a request with the one before."""
     session_id: str = ""
     run_id: str = ""
     parent_run_id: str | None = None

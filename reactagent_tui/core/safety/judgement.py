@@ -31,6 +31,7 @@ from reactagent_tui.core.safety.rules import (
     matching_rule,
     may_match,
     path_matches,
+    propose_for_address,
     propose_for_command,
     propose_for_paths,
 )
@@ -115,7 +116,11 @@ def _file_question(here: Situation, access: Access, reads_only: bool) -> Ask | N
     if outside:
         return Ask("asks.outside", risk=tuple(f"risk.reads_outside\t{path}" for path in outside))
     if access.network:
-        return Ask("asks.network", risk=(f"risk.network\t{access.subject or access.tool}",))
+        return Ask(
+            "asks.network",
+            propose_for_address(access.tool, access.subject),
+            (f"risk.network\t{access.subject or access.tool}",),
+        )
     return None if reads_only else Ask("asks.tool", access.tool, (f"risk.tool\t{access.tool}",))
 
 

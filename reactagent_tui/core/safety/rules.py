@@ -121,6 +121,12 @@ def propose_for_paths(tool: str, paths: Iterable[Path], root: Path) -> str | Non
     return f"{tool}({folder.relative_to(root).as_posix()}/**)" if folder.is_relative_to(root) else None
 
 
+def propose_for_address(tool: str, subject: str) -> str | None:
+    """A rule for the site of a web address, or None when the subject is none."""
+    found = re.match(r"https?://([a-z0-9._-]+)(?::\d+)?/", subject)
+    return None if found is None else f"{tool}(domain:{found[1]})"
+
+
 def _prefix_of(part: SimpleCommand) -> str | None:
     data = command_data()
     if not may_match(part) or any(name in ("sudo", "doas") for name in part.wrappers) or not part.words:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-RecordType = Literal["header", "message", "partial", "usage", "event", "compaction", "fork", "title"]
-RECORD_TYPES = frozenset({"header", "message", "partial", "usage", "event", "compaction", "fork", "title"})
+RecordType = Literal["header", "message", "partial", "usage", "event", "compaction", "fork", "title", "rewind"]
+RECORD_TYPES = frozenset({"header", "message", "partial", "usage", "event", "compaction", "fork", "title", "rewind"})
 VERSION = 1
 
 

@@ -71,6 +71,8 @@ class SessionFile:
     usage_rows: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     events: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     bad_lines: list[BadLine] = field(default_factory=list[BadLine])
+    cut: list[list[Message]] = field(default_factory=list[list[Message]])
+    """Messages that rewinds took away, newest last, as long as no new message came."""
     clock: Clock = utc_now
     on_trouble: Callable[[str], None] | None = None
     sealed: bool = False
@@ -105,7 +107,25 @@ class SessionFile:
     def append_message(self, message: Message) -> None:
         """Add a message to the history and to the file."""
         self.messages.append(message)
+        self.cut.clear()
         self.append("message", {"message": message_to_record(message)})
+
+    def rewind(self, keep: int) -> None:
+        """Go back to the first `keep` messages. The file keeps all of them, and so does `cut`."""
+        self._cut_to(keep)
+        self.append("rewind", {"keep": keep})
+
+    def undo_rewind(self) -> bool:
+        """Bring back what the last rewind took away; False when there is nothing."""
+        if not self.cut:
+            return False
+        self.messages.extend(self.cut.pop())
+        self.append("rewind", {"undo": True})
+        return True
+
+    def _cut_to(self, keep: int) -> None:
+        self.cut.append(self.messages[keep:])
+        del self.messages[keep:]
 
     def append_partial(self, call: str, text: str, thinking: str) -> None:
         """What a reply gained since the last partial record of the same call."""
@@ -283,6 +303,10 @@ def _apply(file: SessionFile, record: Record, partial: _Partial | None) -> _Part
             message = message_from_record(record.data["message"])
             cut = None if partial is None or isinstance(message, AssistantMessage) else _cut_message(partial)
             file.messages.extend((message,) if cut is None else (cut, message))
+            file.cut.clear()
+            return None
+        case "rewind":
+            _apply_rewind(file, record.data, partial)
             return None
         case "partial":
             call = str(record.data["call"])
@@ -300,6 +324,19 @@ def _apply(file: SessionFile, record: Record, partial: _Partial | None) -> _Part
         case "header" | "compaction" | "fork":
             pass
     return partial
+
+
+def _apply_rewind(file: SessionFile, data: Mapping[str, Any], partial: _Partial | None) -> None:
+    """A rewind or its undoing. A reply that a crash interrupted before it was part of the history by then."""
+    lost = None if partial is None else _cut_message(partial)
+    if lost is not None:
+        file.messages.append(lost)
+    if data.get("undo"):
+        if file.cut:
+            file.messages.extend(file.cut.pop())
+        return
+    keep = int(data["keep"])
+    file._cut_to(min(max(keep, 0), len(file.messages)))  # pyright: ignore[reportPrivateUsage]
 
 
 def _cut_message(partial: _Partial) -> AssistantMessage | None:

@@ -28,6 +28,7 @@ from reactagent_tui.core.messages import (
 LOST_TEXT = "No result: the program ended before this call was done. It may or may not have had an effect; check."
 START_NOTE = "(The beginning of this conversation is not shown.)"
 GO_ON = "Go on."
+IMAGES_NOTE = "(The images that the tool results above name.)"
 RAW_LIMIT = 500
 
 
@@ -88,8 +89,15 @@ def _pair(messages: list[Message]) -> list[Message]:
         fixed, answers = _answer_calls(message, results)
         out.append(fixed)
         out.extend(answers)
+        out.extend(_images_of(answers))
         out.extend(users)
     return out
+
+
+def _images_of(answers: Sequence[ToolResult]) -> list[Message]:
+    """What the results show, as a user message: not every wire takes images in a result."""
+    files = tuple(file for answer in answers for file in answer.attachments)
+    return [UserMessage(IMAGES_NOTE, files, origin="reminder")] if files else []
 
 
 def _answer_calls(message: AssistantMessage, results: list[ToolResult]) -> tuple[AssistantMessage, list[ToolResult]]:

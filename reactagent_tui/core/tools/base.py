@@ -13,10 +13,21 @@ from typing import Any, Protocol
 
 from reactagent_tui.core.display import DisplayBlock
 from reactagent_tui.core.llm.base import JsonSchema, ToolSpec
+from reactagent_tui.core.messages import Attachment
 from reactagent_tui.core.reporter import Answer, Question
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.todo_list import TodoList
+
+
+async def no_gate(_access: Access) -> None:
+    """Nothing to wait for."""
+
+
+class StoppedByUser(Exception):
+    """The user answered a question with "no, and stop"."""
 
 
 class Effect(StrEnum):
@@ -44,10 +55,20 @@ class ToolContext:
     log_dir: Path
     """Folder of this session for full outputs."""
     plan_mode: bool = False
+    sees_images: bool = False
+    """The model takes images."""
+    todo: TodoList = field(default_factory=TodoList)
+    """The checklist of this session."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Extra environment for commands (`SKILL_DIR`)."""
     wrap: Callable[[Sequence[str], Path], list[str]] | None = None
     """Puts walls around a command that starts in a folder."""
+    before_write: Callable[[Access], Awaitable[None]] = no_gate
+    """Awaited before a call that writes: what it may change is kept first."""
+    after_write: Callable[[Access], Awaitable[None]] = no_gate
+    """Awaited after it: what it left is noted, so that a later change by the user is known as theirs."""
+    jobs: SessionJobs = field(default_factory=SessionJobs)
+    """What runs in the background of this session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +86,8 @@ class ToolOutcome:
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     """Files this call wrote, absolute."""
+    attachments: tuple[Attachment, ...] = ()
+    """Images for the model to see beside the text."""
 
 
 class Tool(Protocol):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from reactagent_tui.core.display import DiffBlock
 from reactagent_tui.core.safety.files_seen import FilesSeen
+from reactagent_tui.core.tools.atomic_write import Written, write_atomically
 from reactagent_tui.core.tools.base import ToolOutcome
 from reactagent_tui.core.tools.diff import FileDiff, change_summary
-from reactagent_tui.core.tools.disk import write_atomically
 from reactagent_tui.core.tools.failure import ToolFailure
 from reactagent_tui.core.tools.places import shown_name
 from reactagent_tui.core.tools.textfile import BinaryFileError, Decoded, TextForm, decode
@@ -41,13 +41,13 @@ class Change:
         """The change to show."""
         return self.diff.block(self.shown, created=self.is_new)
 
-    def carry_out(self, stop: threading.Event) -> None:
+    def carry_out(self, stop: threading.Event) -> Written:
         """Write it. Raises ToolFailure; the old file is then untouched."""
-        write_atomically(self.path, self.shown, self.after, self.before, stop)
+        return write_atomically(self.path, self.shown, self.after, self.before, stop)
 
-    def outcome(self, *, with_diff: bool) -> ToolOutcome:
+    def outcome(self, written: Written, *, with_diff: bool) -> ToolOutcome:
         """The report of a change that was written."""
-        text = " ".join([self.done, *self.notes])
+        text = " ".join([self.done, *self.notes, *_link_note(written)])
         if with_diff:
             text += "\n" + _small_diff(self.diff)
         path = str(self.path)
@@ -87,6 +87,14 @@ def refuse_broken(text: str, name: str) -> None:
 def form_note(form: TextForm) -> tuple[str, ...]:
     """A word on an encoding that was kept and is not plain UTF-8."""
     return () if form.is_plain else (f"Encoding kept: {form.label}.",)
+
+
+def _link_note(written: Written) -> tuple[str, ...]:
+    """A word on hard links: a file that other folders share is not changed under their names."""
+    if not written.other_names:
+        return ()
+    others = "another name" if written.other_names == 1 else f"{written.other_names} other names"
+    return (f"The file had {others} (hard links); there the old content stays.",)
 
 
 def _small_diff(diff: FileDiff) -> str:

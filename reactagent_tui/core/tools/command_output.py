@@ -84,12 +84,50 @@ class CommandOutput:
             self._log.close()
             self._log = None
 
-    def feed_log(self, data: bytes) -> None:
-        """Output that came after the result was given: only the log takes it."""
-        text = strip_sgr(self._reducer.feed(self._decoder.feed(data)))
-        if text:
-            self._write_log(text)
-            self.close_log()
+    def go_on_as_job(self) -> None:
+        """The result is given, the output goes on: nothing to the screen any more, everything to the log."""
+        text = self._reducer.feed(self._decoder.feed(b"")) + self._reducer.finish()
+        self._keep(text)
+        if self._live is not None:
+            if not self._binary:
+                self._live.add(text, self._reducer.peek)
+            self._live.close()
+            self._live = None
+        if not self._logs and not self._binary:
+            self._logs = True
+            self._write_log(strip_sgr("".join((*self._head, *self._tail))))
+
+    def log_end(self) -> int:
+        """Bytes in the log, all of them readable by now."""
+        try:
+            if self._log is not None:
+                self._log.flush()
+            return self.log_path.stat().st_size
+        except OSError:
+            return 0
+
+    @property
+    def log_is_full(self) -> bool:
+        """The log takes no more: it reached its limit, or the disk did."""
+        return self._log_size >= LOG_LIMIT
+
+    def newest(self, characters: int) -> str:
+        """The last of the output, colours kept, with the line that is not finished yet."""
+        if self._binary:
+            return self._binary_note()
+        pieces = [self._reducer.peek()]
+        missing = characters - len(pieces[0])
+        for piece in (*reversed(self._tail), *reversed(self._head)):
+            if missing <= 0:
+                break
+            pieces.append(piece)
+            missing -= len(piece)
+        return "".join(reversed(pieces))[-characters:]
+
+    @property
+    def unfinished(self) -> str:
+        """The line that has no end yet."""
+        return "" if self._binary else self._reducer.peek()
 
     @property
     def lines(self) -> int:
@@ -182,8 +220,8 @@ class CommandOutput:
 
     def _cut_between(self, head: str, tail: str, max_bytes: int) -> str:
         room = max(0, max_bytes - _ROOM_FOR_NOTICE - len(str(self.log_path).encode()))
-        first = _whole_lines(head, room * 3 // 5)
-        last = _whole_lines(tail, room * 2 // 5, from_end=True)
+        first = whole_lines(head, room * 3 // 5)
+        last = whole_lines(tail, room * 2 // 5, from_end=True)
         left_out = max(0, self.lines - first.count("\n") - last.count("\n"))
         notice = (
             f"[… {left_out:,} lines left out here; {self.lines:,} lines, {self.total_bytes:,} bytes in all;"
@@ -203,7 +241,7 @@ def _new_path(log_dir: Path, call_id: str) -> Path:
     return path
 
 
-def _whole_lines(text: str, room: int, *, from_end: bool = False) -> str:
+def whole_lines(text: str, room: int, *, from_end: bool = False) -> str:
     """Lines from the start (or end) of `text` that fit into `room` bytes, long ones shortened."""
     lines = text.split("\n")
     if from_end:

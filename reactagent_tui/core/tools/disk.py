@@ -1,24 +1,20 @@
-"""Files on disk for the tools: opened only when regular, hashed as they stream, written atomically. Blocking."""
+"""Files on disk for the tools: opened only when regular, read within bounds, hashed as they stream. Blocking."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import os
-import secrets
 import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from reactagent_tui.core.safety.files_seen import digest
 from reactagent_tui.core.tools.failure import ToolFailure
 
 CHUNK = 1 << 20
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)  # Windows has none and needs none
-MAX_EDITED = 32 << 20
+CLOEXEC = getattr(os, "OCLOEXEC", 0)  # Windows has none and needs none
+MAX_EDITED = 10 << 20
 """Bytes up to which a file is edited or overwritten in memory."""
 
 _KINDS: tuple[tuple[Callable[[int], bool], str, str], ...] = (
@@ -44,7 +40,7 @@ def refuse_special(mode: int, shown: str) -> None:
 def open_regular(path: Path, shown: str) -> BinaryIO:
     """The file for reading. Never waits on a pipe or device: those are refused before and after opening."""
     refuse_special(path.stat().st_mode, shown)
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | CLOEXEC)
     try:
         refuse_special(os.fstat(fd).st_mode, shown)
         return os.fdopen(fd, "rb", buffering=0)
@@ -83,80 +79,3 @@ def digest_of_file(path: Path, shown: str, stop: threading.Event) -> str | None:
     except FileNotFoundError:
         return None
     return hasher.hexdigest()
-
-
-def write_atomically(path: Path, shown: str, data: bytes, before: bytes | None, stop: threading.Event) -> None:
-    """Put `data` in place of `before` (None: the file does not exist yet), all or nothing.
-
-    Mode and owner stay. Raises ToolFailure when the file is no longer `before`, is read-only, or cannot be written;
-    the old file is then untouched and no temporary file is left.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    status = path.stat() if before is not None else None
-    if status is not None and not status.st_mode & 0o222:
-        raise ToolFailure("permission", f"{shown} is read-only (mode {stat.S_IMODE(status.st_mode):04o}); not written.")
-    temp = path.parent / f".{os.fsdecode(os.fsencode(path.name)[:100])}.{secrets.token_hex(6)}.tmp"
-    try:
-        _write_new(temp, data, status)
-        expected = None if before is None else digest(before)
-        if digest_of_file(path, shown, stop) != expected:
-            raise ToolFailure("stale", f"{shown} changed on disk a moment ago; not written. Read it again first.")
-        if stop.is_set():
-            raise Cancelled
-        os.replace(temp, path)
-    except OSError as error:
-        raise _write_failure(error, shown) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temp.unlink()
-    _sync_folder(path.parent)
-
-
-def _write_new(temp: Path, data: bytes, like: os.stat_result | None) -> None:
-    """A new file, on disk for sure, with the mode and owner of the old one (or those of any new file)."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC | getattr(os, "O_BINARY", 0)
-    fd = os.open(temp, flags, 0o666 if like is None else 0o600)
-    with os.fdopen(fd, "wb", buffering=0) as file:
-        view = memoryview(data)
-        while view:
-            view = view[file.write(view) :]
-        if like is not None:
-            _take_owner_and_mode(fd, like)
-        os.fsync(fd)
-
-
-def _take_owner_and_mode(fd: int, like: os.stat_result) -> None:
-    if os.name == "nt":  # pragma: no cover - other platform
-        return
-    now = os.fstat(fd)
-    if (now.st_uid, now.st_gid) != (like.st_uid, like.st_gid):
-        with contextlib.suppress(PermissionError):
-            os.fchown(fd, -1, like.st_gid)
-        with contextlib.suppress(PermissionError):
-            os.fchown(fd, like.st_uid, -1)
-    os.fchmod(fd, stat.S_IMODE(like.st_mode))
-
-
-def _write_failure(error: OSError, shown: str) -> ToolFailure:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            why = "the disk is full"
-        case errno.EROFS:
-            why = "the file system is read-only"
-        case errno.EACCES | errno.EPERM:
-            why = "the operating system does not permit writing in its folder"
-        case errno.ENAMETOOLONG:
-            why = "the name is too long"
-        case _:
-            why = error.strerror or str(error)
-    return ToolFailure("write_failed", f"{shown} was not written: {why}. What was there before is unchanged.")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable where the system allows it."""
-    with contextlib.suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

@@ -85,9 +85,9 @@ class EditFile(ToolBase[EditFileArgs]):
         real = real_path(args.path, ctx)
         async with self._locks.at(real):
             change = await in_thread(lambda _: _plan(args, real, ctx))
-            await in_thread(change.carry_out)
+            written = await in_thread(change.carry_out)
             _remember(ctx.files_seen, change)
-        return change.outcome(with_diff=True)
+        return change.outcome(written, with_diff=True)
 
 
 def _remember(seen: FilesSeen, change: Change) -> None:

@@ -18,11 +18,19 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reactagent_tui.core.tools.process_table import TAG, ProcessEntry, find_tagged, is_same_process
+from reactagent_tui.core.tools.process_guard import ProcessGuard
+from reactagent_tui.core.tools.process_table import (
+    STEPS,
+    TAG,
+    ProcessEntry,
+    end_found,
+    find_tagged,
+    is_same_process,
+)
 
 CANCEL_GRACE = 0.15
 """Seconds between TERM and KILL when the user stops a command."""
@@ -35,11 +43,17 @@ _BURST = 4
 """Chunks read in a row before the loop (and the screen's thread) gets a moment: an endless writer holds neither."""
 _BREATHER = 0.001
 _MANY = 8
-_STEPS = (0.004, 0.008, 0.016, 0.03)
+_LOOK_AGAIN = 1.0
+"""Seconds between two looks where the system does not tell when a process ends."""
+
+_LOG_ON = "trap '' XFSZ; ulimit -f \"$1\"; cat; exec cat >/dev/null"
+"""Writes a kept child's output on; a job may not die of a log that is full."""
 
 _running: dict[str, ChildProcess] = {}
 # Children with anything still alive, by tag. Process-wide on purpose: so is the table of processes, and a sweep at
 # quit, from whatever thread and for whatever reason, has to find all of them.
+_guard = ProcessGuard()
+# Process-wide for the same reason. It starts with the first child.
 
 
 class ChildProcess:
@@ -47,6 +61,8 @@ class ChildProcess:
 
     def __init__(self, popen: subprocess.Popen[bytes], tag: str, on_output: Callable[[bytes], None]) -> None:
         self.pid = popen.pid
+        self.began = time.time()
+        """Seconds since the epoch."""
         self.tag = tag
         self.on_output = on_output
         """May be replaced at any time, for output that comes after the caller lost interest."""
@@ -68,6 +84,19 @@ class ChildProcess:
         return self._popen.poll()
 
     @property
+    def exit_code(self) -> int | None:
+        """`returncode` without reaping where that is possible: group and session stay ours while descendants live."""
+        if not hasattr(os, "waitid") or self._popen.returncode is not None:
+            return self.returncode
+        try:
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return self.returncode
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+    @property
     def owns_pid(self) -> bool:
         """Not reaped yet: the number, and that of its group and session, cannot belong to anybody else."""
         return self._popen.returncode is None
@@ -86,11 +115,13 @@ class ChildProcess:
         """Descendants that still run. When none does, the child is forgotten and its pipe closed."""
         found = await _find(self)
         if found and self.eof.done():
-            await asyncio.sleep(_STEPS[2])  # they may just be ending: nothing holds the pipe any more
+            await asyncio.sleep(STEPS[2])  # they may just be ending: nothing holds the pipe any more
             found = await _find(self)
         self.left = tuple(entry for entry in found if entry.pid != self.pid)
         if not found and self.exited.done():
             self.close()
+        elif self.left:
+            _guard.left(self.tag, self.left)
         return self.left
 
     async def stop(self, grace: float = CANCEL_GRACE) -> None:
@@ -104,12 +135,14 @@ class ChildProcess:
         doomed = await _find(self)
         self._signal_group(signal.SIGTERM)
         for entry in doomed:
-            if entry.group != self.pid:  # once is enough: some programs take a second TERM as "now"
+            if (
+                entry.group != self.pid or not self.owns_pid
+            ):  # once is enough: some programs take a second TERM as "now"
                 entry.send(signal.SIGTERM)
         await self._wait_all(doomed, grace)
         # The leader is not reaped yet, so its group id cannot belong to anybody else.
         self._signal_group(signal.SIGKILL)
-        for step in _STEPS:
+        for step in STEPS:
             left = [*await _find(self), *(entry for entry in doomed if is_same_process(entry))]
             if not left:
                 break
@@ -120,9 +153,28 @@ class ChildProcess:
         await self.drain(0.02)
         self.close()
 
+    def hand_over(self, log_path: Path, limit: int) -> None:
+        """Let it outlive this program: `cat` takes over its pipe, and the log grows to at most `limit` bytes."""
+        stdout = self._popen.stdout
+        if stdout is not None and not stdout.closed and sys.platform != "win32":
+            self._loop.remove_reader(stdout.fileno())
+            os.set_blocking(stdout.fileno(), True)
+            with contextlib.suppress(OSError), log_path.open("ab") as log:
+                subprocess.Popen(
+                    ["/bin/sh", "-c", _LOG_ON, "reactagent-job-log", str(limit // 512)],
+                    stdin=stdout,
+                    stdout=log,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    cwd="/",
+                    env={"PATH": os.environ.get("PATH", os.defpath)},  # it lives long and needs no keys
+                )
+        self.close()
+
     def close(self) -> None:
         """Reap and let go of the pipe. What still runs keeps running."""
-        _running.pop(self.tag, None)
+        if _running.pop(self.tag, None) is not None:
+            _guard.forget(self.tag)
         self._end_output()
         self._popen.poll()
 
@@ -135,7 +187,7 @@ class ChildProcess:
 
     async def _wait_all(self, doomed: Sequence[ProcessEntry], grace: float) -> None:
         deadline = self._loop.time() + grace
-        for step in (*_STEPS, *[_STEPS[-1]] * 100):
+        for step in (*STEPS, *[STEPS[-1]] * 100):
             if self.exited.done() and not any(is_same_process(entry) for entry in doomed):
                 return
             left = deadline - self._loop.time()
@@ -253,6 +305,8 @@ def spawn(
             source = stack.enter_context(tempfile.TemporaryFile())
             source.write(stdin)
             source.seek(0)
+        _guard.watch(tag, running_children())
+        stack.callback(lambda: tag in _running or _guard.forget(tag))
         popen = subprocess.Popen(
             list(argv),
             cwd=cwd,
@@ -263,9 +317,9 @@ def spawn(
             bufsize=0,
             start_new_session=sys.platform != "win32",
         )
-    child = ChildProcess(popen, tag, on_output)
-    _running[tag] = child
-    return child
+        _guard.lead(tag, popen.pid)
+        child = _running[tag] = ChildProcess(popen, tag, on_output)
+        return child
 
 
 async def shielded(work: Coroutine[Any, Any, None]) -> None:
@@ -282,6 +336,32 @@ async def shielded(work: Coroutine[Any, Any, None]) -> None:
     task.result()
     if cancelled:
         raise asyncio.CancelledError
+
+
+async def wait_ended(entries: Iterable[ProcessEntry]) -> None:
+    """Until all of these have ended. Where the system cannot tell, it comes back after a second: look again."""
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        await asyncio.sleep(_LOOK_AGAIN)  # pragma: no cover - other platform
+        return
+    loop = asyncio.get_running_loop()
+    for entry in entries:
+        try:
+            fd = os.pidfd_open(entry.pid)
+        except OSError:
+            continue
+        ended: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(fd, _settle, ended)
+        try:
+            if is_same_process(entry):
+                await ended
+        finally:
+            loop.remove_reader(fd)
+            os.close(fd)
+
+
+def _settle(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 def running_children() -> tuple[ChildProcess, ...]:
@@ -302,22 +382,10 @@ def sweep_now(grace: float = CANCEL_GRACE) -> int:
     children = running_children()
     if not children:
         return 0
-    found = _search(children)
-    for entry in found:
-        entry.send(signal.SIGTERM)
-    deadline = time.monotonic() + grace
-    while any(is_same_process(entry) for entry in found) and time.monotonic() < deadline:
-        time.sleep(_STEPS[0])
-    for step in _STEPS:
-        left = _search(children)
-        if not left:
-            break
-        for entry in left:
-            entry.send(signal.SIGKILL)
-        time.sleep(step)
+    killed = end_found(lambda: _search(children), grace)
     for child in children:
         child.abandon()
-    return len(found)
+    return killed
 
 
 def _forget_ended() -> None:

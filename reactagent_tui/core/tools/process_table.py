@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 TAG = "REACTAGENT_TOOL_ID"
 """Environment variable every child and all its descendants carry; nested programs append their own after a colon."""
+STEPS = (0.004, 0.008, 0.016, 0.03)
+"""Seconds between two looks at processes that were told to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,34 @@ def find_tagged(tags: set[str], leaders: set[int], known: Iterable[int] = ()) ->
 def is_same_process(entry: ProcessEntry) -> bool:
     """Does this very process still live (and not as a zombie)?"""
     if sys.platform == "linux":
-        now = _linux_entry(entry.pid)
+        now = entry_of(entry.pid)
         return now is not None and now.started == entry.started
     try:  # pragma: no cover - other platform
         os.kill(entry.pid, 0)
     except OSError:
         return False
     return True
+
+
+def end_found(find: Callable[[], tuple[ProcessEntry, ...]], grace: float) -> int:
+    """TERM, up to `grace` seconds, KILL to whatever `find` gives, also what it started meanwhile; how many it was.
+
+    Blocks; returns at once when all obey.
+    """
+    found = find()
+    for entry in found:
+        entry.send(signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while any(is_same_process(entry) for entry in found) and time.monotonic() < deadline:
+        time.sleep(STEPS[0])
+    for step in STEPS:
+        left = find()
+        if not left:
+            break
+        for entry in left:
+            entry.send(signal.SIGKILL)
+        time.sleep(step)
+    return len(found)
 
 
 def parse_ps(listing: str, tags: Iterable[str]) -> tuple[tuple[ProcessEntry, ...], set[int]]:
@@ -90,12 +115,13 @@ def _run_ps() -> str:  # pragma: no cover - other platform
 def _linux_entries() -> Iterator[ProcessEntry]:
     for name in os.listdir("/proc"):
         if name.isdigit():
-            entry = _linux_entry(int(name))
+            entry = entry_of(int(name))
             if entry is not None:
                 yield entry
 
 
-def _linux_entry(pid: int) -> ProcessEntry | None:
+def entry_of(pid: int) -> ProcessEntry | None:
+    """The living process with this number, on Linux; None where there is none, or only a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             stat = file.read()

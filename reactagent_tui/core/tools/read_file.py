@@ -19,6 +19,7 @@ from reactagent_tui.core.tools.base import ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase, in_thread
 from reactagent_tui.core.tools.disk import CHUNK, Cancelled, open_regular
 from reactagent_tui.core.tools.failure import ToolFailure
+from reactagent_tui.core.tools.image import seen_image
 from reactagent_tui.core.tools.lines import with_newlines
 from reactagent_tui.core.tools.places import file_trouble, real_path, shown_name, shown_path
 from reactagent_tui.core.tools.schema import ToolArgs
@@ -150,6 +151,9 @@ class ReadFile(ToolBase[ReadFileArgs]):
         shown = shown_path(real, ctx.workspace)
         window = _Window(max(1, args.offset or 1), args.limit)
         with file_trouble(real, ctx):
+            image = await in_thread(lambda _: seen_image(real, shown, ctx))
+            if image is not None:
+                return image
             read = await in_thread(lambda stop: _read(real, shown, window, stop))
         ctx.files_seen.remember_digest(real, read.digest)
         return _outcome(read, shown, real)
@@ -189,10 +193,7 @@ def _form_of(sample: bytes, size: int, shown: str) -> TextForm:
         return detect(sample, is_whole=len(sample) >= size)
     except BinaryFileError as error:
         kind = str(error)
-        hint = "it cannot be shown as text" if "image" in kind else "use the shell (file, strings, xxd) to inspect it"
-        raise ToolFailure(
-            "binary", f"{shown} is not text: {kind}, {max(size, len(sample)):,} bytes; {hint}."
-        ) from error
+        raise ToolFailure("binary", f"{shown} is not text: {kind}, {max(size, len(sample)):,} bytes.") from error
 
 
 def _outcome(read: _Read, shown: str, real: Path) -> ToolOutcome:

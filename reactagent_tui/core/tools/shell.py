@@ -19,6 +19,7 @@ from reactagent_tui.core.tools.base import Effect, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase
 from reactagent_tui.core.tools.command_output import CommandOutput, LiveOutput
 from reactagent_tui.core.tools.failure import ToolFailure
+from reactagent_tui.core.tools.jobs import MOST_RUNNING, Job
 from reactagent_tui.core.tools.output_text import console_encoding
 from reactagent_tui.core.tools.process import TIMEOUT_GRACE, ChildProcess, shielded, spawn
 from reactagent_tui.core.tools.process_table import ProcessEntry
@@ -28,6 +29,8 @@ from reactagent_tui.core.tools.shell_hints import interactive_hint
 from reactagent_tui.core.tools.truncate import MAX_BYTES
 
 SHORTEST, LONGEST = 1, 600
+HEAD_START = 0.5
+"""Seconds that a command gets before it goes to the background: what fails at once is told at once."""
 _NAMED = 8
 """Processes left behind that are named one by one."""
 
@@ -39,7 +42,7 @@ class ShellArgs(ToolArgs):
     timeout_seconds: float | None = Field(
         default=None, description="Seconds until it is stopped, 1 to 600; 10 if left out."
     )
-    run_in_background: bool = Field(default=False, description="Go on without waiting for it. Not available yet.")
+    run_in_background: bool = Field(default=False, description="Let it run on as a job and go on at once.")
     workdir: str | None = Field(default=None, description="Directory to run in; default: the working directory.")
 
     synonyms: ClassVar[Mapping[str, str]] = {
@@ -81,11 +84,8 @@ class RunShellCommand(ToolBase[ShellArgs]):
             return "The command is empty."
         if "\0" in args.command:
             return "The command contains a NUL byte."
-        if args.run_in_background:
-            return (
-                "run_in_background is not available yet. Run it in the foreground with a timeout_seconds of up to "
-                f"{LONGEST}, in smaller pieces, or detach it yourself: `nohup … > out.log 2>&1 &`."
-            )
+        if args.run_in_background and ctx.jobs.is_full:
+            return f"{MOST_RUNNING} jobs run already; end one with job_kill first."
         return None
 
     async def preview_of(self, args: ShellArgs, ctx: ToolContext) -> tuple[DisplayBlock, ...]:
@@ -101,6 +101,8 @@ class RunShellCommand(ToolBase[ShellArgs]):
         if not workdir.is_dir():
             raise ToolFailure("not_found", f"The directory {workdir} does not exist, so the command was not run.")
         timeout, note = _clamp(self._default_timeout if args.timeout_seconds is None else args.timeout_seconds)
+        if args.run_in_background:
+            timeout, note = HEAD_START, ""
         encoding = console_encoding()
         output = CommandOutput(ctx.log_dir, ctx.call_id, LiveOutput(ctx.output), encoding)
         env = child_env(os.environ, ctx.env, secrets=self._secrets, encoding=encoding)
@@ -108,25 +110,32 @@ class RunShellCommand(ToolBase[ShellArgs]):
         if ctx.wrap is not None:
             argv = ctx.wrap(argv, workdir)
         child = spawn(argv, cwd=workdir, env=env, on_output=output.feed)
-        try:
-            timed_out = not await child.wait(timeout)
-            if timed_out:
-                await shielded(child.stop(TIMEOUT_GRACE))
-            else:
-                await child.drain()
-            left = () if timed_out else await child.survivors()
-        except asyncio.CancelledError:
+        with ctx.jobs.foreground(ctx.call_id) as sent:
             try:
-                await shielded(child.stop())
-            finally:
-                output.finish()
-                self._partial[ctx.call_id] = _interrupted(output)
-            raise
-        output.finish()
+                await asyncio.wait((child.exited, sent), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                if not child.exited.done() and (args.run_in_background or sent.done()):
+                    job = ctx.jobs.adopt(child, output, args.command)
+                    return _gone_on(job, output, by_user=sent.done())
+                timed_out = not child.exited.done()
+                if timed_out:
+                    await shielded(child.stop(TIMEOUT_GRACE))
+                else:
+                    await child.drain()
+                left = () if timed_out else await child.survivors()
+            except asyncio.CancelledError:
+                try:
+                    await shielded(child.stop())
+                finally:
+                    output.finish()
+                    self._partial[ctx.call_id] = _interrupted(output)
+                raise
+        behind = ""
         if left:
-            child.on_output = output.feed_log
-        ending = _timed_out(timeout) if timed_out else _exited(child.returncode)
-        return _outcome(args.command, output, (note, ending, _left_behind(left, child, output)), child, timed_out)
+            behind = _left_behind(left, ctx.jobs.adopt(child, output, args.command))
+        else:
+            output.finish()
+        ending = _timed_out(timeout) if timed_out else _exited(child.exit_code)
+        return _outcome(args.command, output, (note, ending, behind), child, timed_out)
 
 
 def _workdir(args: ShellArgs, ctx: ToolContext) -> Path:
@@ -145,7 +154,7 @@ def _clamp(seconds: float) -> tuple[float, str]:
 def _outcome(
     command: str, output: CommandOutput, notes: tuple[str, ...], child: ChildProcess, timed_out: bool
 ) -> ToolOutcome:
-    code = child.returncode or 0
+    code = child.exit_code or 0
     is_error = timed_out or code != 0
     hint = None
     if is_error:
@@ -156,6 +165,13 @@ def _outcome(
     kind = ("no_terminal" if hint else "timeout" if timed_out else "exit_code") if is_error else ""
     blocks = (OutputBlock(output.shown()),) if not output.is_empty else ()
     return ToolOutcome(_text(output, notes), blocks, is_error=is_error, summary=summary, error_kind=kind)
+
+
+def _gone_on(job: Job, output: CommandOutput, *, by_user: bool) -> ToolOutcome:
+    why = "the user sent it to the background: it goes on" if by_user else "runs in the background"
+    note = f"[{why} as job {job.id}; job_output shows what it prints, job_kill ends it, you are told when it ends]"
+    blocks = (OutputBlock(output.shown()),) if not output.is_empty else ()
+    return ToolOutcome(_text(output, (note,)), blocks, summary=f"job {job.id}")
 
 
 def _interrupted(output: CommandOutput) -> ToolOutcome:
@@ -174,7 +190,7 @@ def _timed_out(timeout: float) -> str:
     longer = f"give it a longer timeout_seconds (up to {LONGEST}), or " if timeout < LONGEST else ""
     return (
         f"[timed out after {timeout:g} s; the command and everything it started was stopped: {longer}"
-        "detach it with `nohup … > out.log 2>&1 &`]"
+        "let it run on with run_in_background]"
     )
 
 
@@ -204,11 +220,8 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-def _left_behind(left: tuple[ProcessEntry, ...], child: ChildProcess, output: CommandOutput) -> str:
-    if not left:
-        return ""
+def _left_behind(left: tuple[ProcessEntry, ...], job: Job) -> str:
     named = ", ".join(f"pid {entry.pid} ({entry.name})" for entry in left[:_NAMED])
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     plural = "es" if len(left) > 1 else ""
-    where = "" if child.eof.done() else f"; what they print from now on goes to {output.log_path}"
-    return f"[{len(left)} background process{plural} still running: {named}{more}{where}]"
+    return f"[{len(left)} background process{plural} still running: {named}{more}; as job {job.id}, see job_output]"

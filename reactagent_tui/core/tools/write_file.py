@@ -80,9 +80,9 @@ class WriteFile(ToolBase[WriteFileArgs]):
                 return ToolOutcome(
                     f"{shown} already has exactly this content; nothing was written.", summary="no change"
                 )
-            await in_thread(change.carry_out)
+            written = await in_thread(change.carry_out)
             ctx.files_seen.remember(real, change.after)
-        return change.outcome(with_diff=False)
+        return change.outcome(written, with_diff=False)
 
 
 def _plan(args: WriteFileArgs, real: Path, shown: str, seen: FilesSeen) -> Change:

@@ -12,17 +12,20 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.timer import Timer
+from textual.widgets import TextArea
 
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.tui.compat import resume_first
 from reactagent_tui.tui.ladder import Ladder, Situation
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.chat_keys import ChatKeys
+from reactagent_tui.tui.screens.next_price import NextPrice
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
 from reactagent_tui.tui.widgets.chat_prompt import ChatPrompt
 from reactagent_tui.tui.widgets.completion import CompletionPopup
 from reactagent_tui.tui.widgets.header_bar import HeaderBar
+from reactagent_tui.tui.widgets.jobs_tray import JobsTray
 from reactagent_tui.tui.widgets.new_below import NewBelow
 from reactagent_tui.tui.widgets.queue_list import QueueList
 from reactagent_tui.tui.widgets.search_bar import SearchBar
@@ -33,11 +36,12 @@ from reactagent_tui.tui.widgets.status_bar import (
     Stopping,
     WaitingForUser,
 )
+from reactagent_tui.tui.widgets.todo_panel import TodoLine, TodoPanel
 from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 from reactagent_tui.tui.widgets.usage_panel import UsagePanel
 
 if TYPE_CHECKING:
-    from reactagent_tui.core.events import UsageUpdated
+    from reactagent_tui.core.events import JobInfo, UsageUpdated
     from reactagent_tui.core.reporter import Answer
     from reactagent_tui.tui.app import ReactAgentApp
 
@@ -68,6 +72,9 @@ class ChatScreen(ChatKeys):
         self.pausing = False
         self.can_resume = False
         self.had_run = False
+        self.running_jobs: dict[tuple[str, str], JobInfo] = {}
+        """By session and job: those of sessions that are not on the screen as well."""
+        self._jobs_clock: Timer | None = None
         self.step = 0
         self.run_began = 0.0
         self.usage: UsageUpdated | None = None
@@ -83,6 +90,7 @@ class ChatScreen(ChatKeys):
         self._resumed: Literal["never", "now", "before"] = "never"
         self._fitted = Size(0, 0)
         self._drawn = 0.0
+        self.next_price = NextPrice(self)
 
     @property
     def home(self) -> ReactAgentApp:
@@ -108,9 +116,12 @@ class ChatScreen(ChatKeys):
             t=t, keymap=app.keymap, popup=self.popup, offer=self.offer_key, offer_paste=self.offer_paste, id="prompt"
         )
         self.usage_panel = UsagePanel(t, id="usage")
+        self.jobs_tray = JobsTray(t, id="jobs")
         self.tools = ToolSidebar(t, id="tools")
+        self.todo = TodoPanel(t, id="todo")
+        self.todo_line = TodoLine(t, id="todo-line")
         self.status = StatusBar(t, reduced_motion=app.boot.reduced_motion, id="status")
-        self.sidebar = Vertical(self.usage_panel, self.tools, id="sidebar")
+        self.sidebar = Vertical(self.usage_panel, self.tools, self.todo, id="sidebar")
         self._fit(app.size)
         yield self.header
         with Horizontal(id="body"):
@@ -130,10 +141,11 @@ class ChatScreen(ChatKeys):
 
     async def mount_hidden(self) -> None:
         """The widgets that the first frame does not show."""
-        hidden = (self.below, self.queue_list, self.dock, self.search_bar, self.popup)
+        hidden = (self.below, self.todo_line, self.queue_list, self.dock, self.search_bar, self.popup)
         await self.query_one("#main").mount_all(hidden, before=self.prompt)
         if self.search_bar.is_open:
             self.search_bar.focus()  # asked for by an early key
+        await self.sidebar.mount(self.jobs_tray, before=self.tools)
 
     def on_resize(self, event: events.Resize) -> None:
         if event.size == self._fitted:
@@ -174,6 +186,7 @@ class ChatScreen(ChatKeys):
         if self.sidebar.display != shown:
             self.sidebar.display = shown
         self.status.show_usage(inline=not shown)
+        self.todo_line.show_instead(not shown)
         self.header.display = size.height >= 12
         self.set_class(size.height >= ROOMY, "-roomy", update=self.is_mounted)
 
@@ -204,7 +217,7 @@ class ChatScreen(ChatKeys):
         if self.app.screen is not self or found.popup or found.search or found.dock == "editing" or self.holds_escape:
             gate.esc_target = "SCREEN"
         elif found.dock == "open":
-            gate.esc_target = "APPROVAL"
+            gate.esc_target = "APPROVAL" if found.running else "SCREEN"  # no run asks: there is none to stop
         elif found.running and not found.call_focused:
             gate.esc_target = "RUN"
         else:
@@ -224,6 +237,10 @@ class ChatScreen(ChatKeys):
     @on(ApprovalDock.LineToggled)
     def _line_toggled(self) -> None:
         self.show_activity()
+
+    @on(TextArea.Changed)
+    def _draft_moved(self) -> None:
+        self.next_price.changed()
 
     @on(Transcript.FollowChanged)
     def _follow_changed(self, message: Transcript.FollowChanged) -> None:
@@ -270,6 +287,7 @@ class ChatScreen(ChatKeys):
     def set_running(self, running: bool) -> None:
         """The state everything else follows: keys, ESC, the prompt's hints."""
         self.running = running
+        self.next_price.changed()
         self.prompt.set_running(running)
         self.update_esc_target()
 
@@ -297,7 +315,26 @@ class ChatScreen(ChatKeys):
         else:
             self.status.show_activity(Running(max(self.step, 1), self.run_began, self.pausing))
 
+    def jobs_counted(self) -> None:
+        """How many jobs run; while any does, their times move once a second."""
+        count = len(self.running_jobs)
+        self.status.show_jobs(count)
+        if count and self._jobs_clock is None:
+            self._jobs_clock = self.set_interval(1.0, self.jobs_tray.tick)
+        elif not count and self._jobs_clock is not None:
+            self._jobs_clock.stop()
+            self._jobs_clock = None
+
     # -- the beat ---------------------------------------------------------------------------
+
+    def question_changed(self) -> None:
+        """A question came or went: it listens to the beat, also when nothing runs."""
+        if self.dock.is_open:
+            self._start_beat()
+        elif not self.running:
+            self._stop_beat()
+        self.show_activity()
+        self.update_esc_target()
 
     def _start_beat(self) -> None:
         if self._beat is None:
@@ -330,6 +367,7 @@ class ChatScreen(ChatKeys):
             self.transcript.tick(now)
             self.tools.tick(now)
             self.usage_panel.tick(now)
+        if self.running or self.dock.is_open:
             self.dock.tick(now)
 
     def answer(self, question_id: str, answer: Answer) -> None:

@@ -14,6 +14,7 @@ from reactagent_tui.core.events import (
     AgentEvent,
     BudgetChanged,
     BudgetReached,
+    JobChanged,
     MessageFinished,
     ModeChanged,
     ModelChanged,
@@ -32,6 +33,7 @@ from reactagent_tui.core.events import (
     ThinkingDelta,
     TitleChanged,
     TodayChanged,
+    TodoChanged,
     ToolCallDelta,
     ToolFinished,
     ToolOutput,
@@ -44,6 +46,7 @@ from reactagent_tui.core.money import budget_line
 from reactagent_tui.core.reporter import Question
 from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
+from reactagent_tui.tui.screens.chat_jobs import job_changed
 from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
 
 if TYPE_CHECKING:
@@ -68,6 +71,8 @@ def _apply(chat: ChatScreen, event: FromAgent) -> None:
             chat.home.fail(text)
         case SessionChanged():
             chat.show_session(event)
+        case JobChanged():
+            job_changed(chat, event)
         case _ if event.session_id and chat.session_id and event.session_id != chat.session_id:
             pass  # another session's run goes on unseen
         case _ if event.parent_run_id is not None:
@@ -140,8 +145,7 @@ def _apply_to_screen(chat: ChatScreen, event: AgentEvent) -> None:
             _question_asked(chat, question_id, question)
         case QuestionClosed(question_id=question_id):
             chat.dock.close(question_id)
-            chat.show_activity()
-            chat.update_esc_target()
+            chat.question_changed()
         case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason, fallback=fallback):
             key = chat.home.keymap.label("fallback")
             instead = chat.t("status.retry_fallback", key=key, model=fallback) if fallback else ""
@@ -174,6 +178,7 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
             chat.transcript.add_notice(budget_line(chat.t, event), level="warn")
         case ModeChanged(mode=mode):
             chat.mode = mode
+            chat.next_price.changed()
             chat.prompt.set_mode(mode, chat.sandbox_note)
         case SandboxChanged(sandbox=kind):
             chat.show_sandbox(kind)
@@ -181,20 +186,23 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
             _model_changed(chat, event)
         case TitleChanged(title=title):
             chat.set_title(title)
+        case TodoChanged(items=items):
+            chat.todo.update_todo(items)
+            chat.todo_line.update_todo(items)
         case _:
-            pass  # StepFinished, CompactionDone, TodoChanged: nothing of theirs is on this screen
+            pass  # StepFinished, CompactionDone: nothing of theirs is on this screen
 
 
 def _question_asked(chat: ChatScreen, question_id: str, question: Question) -> None:
     chat.question_open_since = time.monotonic()
     chat.dock.open(question_id, question)
-    chat.show_activity()
-    chat.update_esc_target()
+    chat.question_changed()
     chat.notify_user("needs_you")
 
 
 def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
     chat.model = event.model
+    chat.next_price.changed()
     chat.header.set_model(event.model if event.provider in ("", event.model) else f"{event.provider}/{event.model}")
     totals = chat.totals if chat.usage is None else chat.usage.totals
     used = chat.context_used if chat.usage is None else chat.usage.context_used
@@ -244,10 +252,12 @@ def end_lines(chat: ChatScreen, event: RunEnded) -> Iterator[tuple[str, Any]]:
         facts.append(t("turn.created", n=len(event.files_created)))
     if event.files_changed:
         facts.append(t("turn.changed", n=len(event.files_changed)))
+    if event.files_deleted:
+        facts.append(t("turn.deleted", n=len(event.files_deleted)))
     facts.append(format_seconds(event.seconds))
     if event.cost.state != "free":
         facts.append(format_money(event.cost))
-    if event.seconds >= 0.05:
+    if event.seconds >= 0.05 or event.files_created or event.files_changed or event.files_deleted:
         yield " · ".join(facts), "summary"
 
 

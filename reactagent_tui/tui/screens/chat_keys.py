@@ -16,6 +16,7 @@ from reactagent_tui.tui.screens import screen_commands
 from reactagent_tui.tui.screens.chat_sending import ChatSending
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
+from reactagent_tui.tui.widgets.jobs_tray import JobsTray
 from reactagent_tui.tui.widgets.search_bar import SearchBar
 from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 
@@ -93,6 +94,8 @@ class ChatKeys(ChatSending):
                 me.dock.offer_key("escape", None, now)
             case Esc.CLOSE_SEARCH:
                 me.search_bar.close()
+            case Esc.DENY_AND_STOP if not me.running:
+                self._answer_no()
             case Esc.DENY_AND_STOP | Esc.STOP_RUN:
                 me.home.bridge.interrupt()
                 me.show_stopping()
@@ -102,13 +105,25 @@ class ChatKeys(ChatSending):
                     me.home.bridge.stop_call(call_id)
             case Esc.LEAVE_TRANSCRIPT:
                 me.prompt.focus()
+            case level:
+                self._idle_escape(level)
+
+    def _idle_escape(self, level: Esc) -> None:
+        """The first and the second ESC when nothing is open and nothing runs."""
+        me = self._me
+        match level:
             case Esc.ARM_CLEAR:
                 me.status.flash(me.t("press_again.clear"), 1.5)
                 self._clear_flash_later(1.6)
             case Esc.CLEAR_DRAFT:
                 self._clear_draft()
-            case Esc.REWIND | Esc.ARM_REWIND | Esc.NOTHING:
-                pass  # rewind comes with checkpoints; one ESC on an empty prompt does nothing
+            case Esc.ARM_REWIND:
+                me.status.flash(me.t("press_again.rewind"), 1.5)
+                self._clear_flash_later(1.6)
+            case Esc.REWIND:
+                self.do_rewind()
+            case _:
+                pass
 
     async def do(self, action: str) -> bool:
         """Run an action of the key table; False when there is none here."""
@@ -186,6 +201,9 @@ class ChatKeys(ChatSending):
     def do_help(self) -> None:
         screen_commands.open_help(self._me)
 
+    def do_rewind(self) -> None:
+        screen_commands.open_rewind(self._me)
+
     def do_ledger(self) -> Any:
         return self._open("cost")
 
@@ -256,6 +274,16 @@ class ChatKeys(ChatSending):
         """Take the next model of the chain instead of waiting for this one."""
         self._me.home.bridge.take_fallback()
 
+    def do_background(self) -> None:
+        """Let the running command go on as a job."""
+        from reactagent_tui.tui.screens.chat_jobs import send_to_background
+
+        send_to_background(self._me)
+
+    @on(JobsTray.Opened)
+    def do_jobs(self) -> None:
+        screen_commands.open_jobs(self._me)
+
     def do_editor(self) -> None:
         from reactagent_tui.tui.editor import edit_text
 
@@ -298,6 +326,13 @@ class ChatKeys(ChatSending):
     @on(Transcript.OpenDetail)
     def _open_detail(self, message: Transcript.OpenDetail) -> None:
         screen_commands.open_call(self._me, message.call_id)
+
+    def _answer_no(self) -> None:
+        """A question that no run asks (a rewind's) is settled with a no."""
+        from reactagent_tui.core.reporter import Answer
+
+        if self._me.dock.question_id is not None:
+            self._me.answer(self._me.dock.question_id, Answer("deny"))
 
     def _clear_draft(self) -> None:
         me = self._me

@@ -93,6 +93,8 @@ class ChatSending(ChatSession):
             return
         if outcome.blocks:
             me.transcript.add_blocks((TextBlock(text, "dim"), *outcome.blocks))
+        if outcome.draft and not me.prompt.text:
+            me.prompt.restore(me.prompt.sent_as(outcome.draft) or Draft(outcome.draft, {}, False))
         if outcome.submit is not None:
             self.send(outcome.submit)
 

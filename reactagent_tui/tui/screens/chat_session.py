@@ -114,6 +114,7 @@ class ChatSession(Screen[None]):
         me.context_used = event.context_used
         me.transcript.load(event.messages)
         me.tools.clear()
+        me.jobs_tray.clear()
         self._list_tools(event.messages)
         me.set_title(event.title)
         me.prompt.set_mode(event.mode, self.sandbox_note)

@@ -27,6 +27,7 @@ from reactagent_tui.tui.screens.ledger_table import (
     columns_for,
     group_cells,
     grouped_lines,
+    notional_cost,
     sorted_lines,
     sum_of,
     table_line,
@@ -199,6 +200,8 @@ class LedgerScreen(Screen[None]):
         label = self._t("ledger.total", n=len(self._rows))
         if self._view == "calls" and (unpriced := sum(row.cost.amount is None for row in self._rows)):
             label = f"{label} · {self._t('ledger.unpriced', n=unpriced)}"
+        if self._view == "calls" and (covered := notional_cost(self._rows)) and covered != sums["cost"]:
+            label = f"{label} · {self._t('usage.plan', amount=covered)}"
         cells = [pad(label, max(taken(before), 4)), *(cell(sums[c.key], c) for c in columns if c.key in sums)]
         return [Content.styled(" " + (" " * GAP).join(cells), "bold")]
 

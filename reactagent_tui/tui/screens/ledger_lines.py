@@ -23,7 +23,15 @@ def ledger_line(row: Any, t: Callable[..., str]) -> LedgerLine:
         cost=row.cost,
         state="running" if row.ended is None else "interrupted" if row.interrupted else row.cost.state,
         estimated=row.estimated,
+        cache=cache_cell(row, t),
     )
+
+
+def cache_cell(row: Any, t: Callable[..., str]) -> str:
+    """`92 %` of the prompt came from the cache, or the cause when it is less than before; "" when not reported."""
+    if row.cache_tag:
+        return t(f"cache.{row.cache_tag}")
+    return "" if not row.cache_share else f"{100 * row.cache_share:.0f} %"
 
 
 def _clock(started: Any) -> str:

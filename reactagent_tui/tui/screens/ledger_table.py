@@ -10,6 +10,7 @@ from typing import Literal
 from textual.content import Content
 
 from reactagent_tui.core.cost.spending import Spending, grouped, sum_text
+from reactagent_tui.core.cost.tally import Tally
 from reactagent_tui.core.display import cell_width, clean_line
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.usage import Usage
@@ -17,7 +18,7 @@ from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import format_amount, format_money, format_tokens
 from reactagent_tui.tui.widgets.line_layout import pad, pad_left
 
-LineState = Literal["reported", "estimated", "unknown", "free", "running", "interrupted"]
+LineState = Literal["reported", "estimated", "unknown", "free", "notional", "running", "interrupted"]
 Order = Literal["time", "cost", "model"]
 View = Literal["calls", "model", "agent", "cause"]
 ORDERS: tuple[Order, ...] = ("time", "cost", "model")
@@ -30,6 +31,7 @@ _STATE_STYLES = {
     "estimated": "$text-muted",
     "unknown": "$warning",
     "free": "$text-muted",
+    "notional": "$text-muted",
     "running": "$primary",
     "interrupted": "$warning",
 }
@@ -53,6 +55,8 @@ class LedgerLine:
     state: LineState
     estimated: bool = False
     """The tokens are our own count."""
+    cache: str = ""
+    """Share of the prompt that came from the cache, or why it is less than before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ CALL_COLUMNS = (
     Column("model", 22, 6),
     Column("in", 7, 7, right=True),
     Column("cached", 7, 4, right=True),
+    Column("cache", 8, 0),
     Column("out", 7, 8, right=True),
     Column("cost", 9, 9, right=True),
     Column("state", 11, 1),
@@ -148,13 +153,22 @@ def total_cost(lines: Sequence[LedgerLine]) -> str:
     sums: dict[str, Decimal] = {}
     estimated = False
     for line in lines:
-        if line.cost.amount is not None and line.cost.state != "unknown":
+        if line.cost.amount is not None and line.cost.state not in ("unknown", "notional"):
             sums[line.cost.currency] = sums.get(line.cost.currency, Decimal(0)) + line.cost.amount
             estimated |= line.cost.state == "estimated"
     if not sums:
-        return format_money(Money(None, "unknown"))
+        return notional_cost(lines) or format_money(Money(None, "unknown"))
     text = " + ".join(format_amount(amount, currency) for currency, amount in sorted(sums.items()))
     return f"~{text}" if estimated else text
+
+
+def notional_cost(lines: Sequence[LedgerLine]) -> str:
+    """What calls covered by a plan would have cost; "" without such calls."""
+    tally = Tally()
+    for line in lines:
+        if line.cost.state == "notional":
+            tally.add(Usage(), line.cost)
+    return " + ".join(map(format_money, tally.notional))
 
 
 def call_cells(line: LedgerLine, t: Translate) -> Cells:
@@ -166,6 +180,7 @@ def call_cells(line: LedgerLine, t: Translate) -> Cells:
         "model": (line.model, ""),
         "in": (_tokens(line.input, guessed=line.estimated), ""),
         "cached": (format_tokens(line.cached), "$text-muted"),
+        "cache": (line.cache, "$text-muted"),
         "out": (_tokens(line.output, guessed=line.estimated), ""),
         "cost": (format_money(line.cost), "bold"),
         "state": (t(f"ledger.state_{line.state}"), _STATE_STYLES[line.state]),

@@ -91,6 +91,8 @@ class PickerScreen(Screen[PickerResult | None]):
     """Models, themes, sessions, skills, help. Dismisses with a PickerResult, or None on ESC."""
 
     CSS_PATH = "../styles/screens.tcss"
+    choose_hint = "picker.key_choose"
+    """Locale key: what Enter does."""
 
     class Highlighted(Message):
         """The cursor is on another item."""
@@ -327,7 +329,7 @@ class PickerScreen(Screen[PickerResult | None]):
         return [Content.assemble("  ", line) for line in lines]
 
     def _paint_keys(self, width: int, height: int) -> Sequence[Content]:
-        hints = [("picker.key_move", 3), ("picker.key_choose", 4)] if self._choosable else [("picker.key_move", 3)]
+        hints = [("picker.key_move", 3), (self.choose_hint, 4)] if self._choosable else [("picker.key_move", 3)]
         parts = [Part(Content(self._t(key)), keep) for key, keep in hints]
         parts += [Part(Content(key.hint), 2) for key in self._extra_keys.values()]
         if self._preview is not None and not self.has_class("-narrow"):

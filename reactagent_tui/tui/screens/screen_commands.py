@@ -85,29 +85,35 @@ def open_models(chat: ChatScreen, _arguments: str = "") -> None:
 
 
 async def _open_models(chat: ChatScreen) -> None:
-    from reactagent_tui.tui.presenter import format_tokens
+    from reactagent_tui.tui.screens.next_price import model_detail, models_with_prices
     from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
 
-    async def models(agent: Any) -> Any:
-        return agent.runtime.models(), agent.session.provider.info
+    async def models_with_local(agent: Any) -> Any:
+        await agent.runtime.find_servers()
+        return await models_with_prices(agent)
 
-    choices, now = await chat.home.bridge.query(models)
-    items = [
-        PickerItem(
-            choice.name,
-            choice.name,
-            choice.problem or f"{'~' if choice.context_assumed else ''}{format_tokens(choice.context_size)}",
-            group=choice.provider,
-            current=(choice.provider, choice.model) == (now.provider, now.name),
-        )
-        for choice in choices
-    ]
+    def items(choices: Any, tags: Any, now: Any) -> list[PickerItem]:
+        return [
+            PickerItem(
+                choice.name,
+                choice.name,
+                model_detail(choice, tags.get(choice.name), chat.t),
+                group=choice.provider,
+                current=(choice.provider, choice.model) == (now.provider, now.name),
+            )
+            for choice in choices
+        ]
 
     def done(result: PickerResult | None) -> None:
         if result is not None:
             chat.run_worker(partial(chat._core_command, f"/model {result.item_id}"), exit_on_error=False)
 
-    chat.app.push_screen(PickerScreen(chat.t, chat.t("model.title"), items), done)
+    at_once = items(*await chat.home.bridge.query(models_with_prices))
+    picker = PickerScreen(chat.t, chat.t("model.title"), at_once)
+    chat.app.push_screen(picker, done)
+    found = items(*await chat.home.bridge.query(models_with_local))
+    if found != at_once and picker.is_attached:
+        picker.set_items(found)
 
 
 def open_sessions(chat: ChatScreen, _arguments: str = "") -> None:
@@ -116,20 +122,18 @@ def open_sessions(chat: ChatScreen, _arguments: str = "") -> None:
 
 
 async def _open_sessions(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.screens.next_price import resume_detail, sessions_with_prices
     from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
 
-    async def sessions(agent: Any) -> Any:
-        return agent.runtime.store.list(agent.session.workdir)
-
-    found = await chat.home.bridge.query(sessions)
+    found, tags = await chat.home.bridge.query(sessions_with_prices)
     items = [
         PickerItem(
             s.header.id,
             s.header.title or s.header.id,
-            datetime.fromtimestamp(s.modified).strftime("%Y-%m-%d %H:%M"),
+            resume_detail(datetime.fromtimestamp(s.modified).strftime("%Y-%m-%d %H:%M"), tag, chat.t),
             current=s.header.id == chat.session_id,
         )
-        for s in found
+        for s, tag in zip(found, tags, strict=True)
     ]
 
     def done(result: PickerResult | None) -> None:
@@ -159,6 +163,13 @@ async def _open_ledger(chat: ChatScreen) -> None:
     chat.app.push_screen(LedgerScreen(chat.t, [ledger_line(row, chat.t) for row in found], save))
 
 
+def open_jobs(chat: ChatScreen, _arguments: str = "") -> None:
+    """The background jobs with their newest output."""
+    from reactagent_tui.tui.screens.chat_jobs import open_jobs
+
+    open_jobs(chat)
+
+
 def open_call(chat: ChatScreen, call_id: str) -> None:
     """The whole output of one call, on a screen of its own."""
     chat.run_worker(partial(_open_call, chat, call_id), exit_on_error=False)
@@ -179,6 +190,17 @@ async def _open_call(chat: ChatScreen, call_id: str) -> None:
         return
     blocks = result.blocks or (TextBlock(result.text),)
     chat.app.push_screen(DetailScreen(chat.t, f"{verb(call.name)} {key_argument(call)}", blocks))
+
+
+def open_rewind(chat: ChatScreen, _arguments: str = "") -> None:
+    """Pick a prompt to go back to before."""
+    chat.run_worker(partial(_open_rewind, chat), exit_on_error=False)
+
+
+async def _open_rewind(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.screens.rewind import open_screen
+
+    await open_screen(chat)
 
 
 def change_language(chat: ChatScreen, arguments: str) -> None:
@@ -209,11 +231,13 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "resume": open_sessions,
     "sessions": open_sessions,
     "cost": open_ledger,
+    "rewind": open_rewind,
+    "jobs": open_jobs,
     "language": change_language,
     "quit": _quit,
     "exit": _quit,
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"cost", "model", "resume"})
+_ONLY_BARE = frozenset({"cost", "jobs", "model", "resume", "rewind"})
 """With arguments these belong to the core."""

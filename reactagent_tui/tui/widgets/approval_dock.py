@@ -331,7 +331,7 @@ class ApprovalDock(Painted):
             name = span if state.held is None else state.held.text
             choose = Content.assemble((name, self._key_style(name, armed)), " ", self._t("dock.key_choose"))
             comment = [self._key_hint("tab", "dock.key_own_words", armed)] if state.can_comment else []
-            return [choose, *comment, stop]
+            return [*([choose] if question.options else ()), *comment, stop]
         hints = [self._key_hint("y", "dock.key_twice" if state.dangerous else "dock.key_once", armed)]
         if not state.dangerous:
             hints.append(self._key_hint("s", "dock.key_session", armed))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
 from textual.content import Content
 
 from reactagent_tui.core.display import clean_line
-from reactagent_tui.core.money import Money
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.locales import Translate
-from reactagent_tui.tui.presenter import format_money, format_seconds, format_tokens
+from reactagent_tui.tui.presenter import format_money, format_price, format_seconds, format_tokens
 from reactagent_tui.tui.widgets.line_layout import Part, bar, cut, join_parts, spread
 from reactagent_tui.tui.widgets.painted import Painted
 from reactagent_tui.tui.widgets.usage_panel import context_style
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FRAMES_PER_SECOND = 4
 _SPINNER = "◐◓◑◒"
+_LEAST_HINT = 10
+"""Cells that the key hints keep beside the price tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class StatusBar(Painted):
         self._activity: Activity = Idle()
         self._usage: UsageUpdated | None = None
         self._usage_inline = False
+        self._jobs = 0
         self._next: NextCall | None = None
         self._flash: tuple[str, float] | None = None
         self._now = clock()
@@ -120,6 +123,11 @@ class StatusBar(Painted):
     def show_usage(self, inline: bool) -> None:
         """Whether tokens, money and context belong on this line (the sidebar is hidden)."""
         self._usage_inline = inline
+        self.repaint()
+
+    def show_jobs(self, count: int) -> None:
+        """How many background jobs run; said here only while the sidebar is hidden."""
+        self._jobs = count
         self.repaint()
 
     def set_next(self, price_tag: NextCall | None) -> None:
@@ -154,10 +162,15 @@ class StatusBar(Painted):
         used = usage.cell_length + 2 if usage else 0
         glyph = self._glyph()
         used += glyph.cell_length
-        left = Content.assemble(glyph, join_parts(self._left_parts(), inner - used, " · "))
+        free = inner - used
+        short = Content(self._tag(short=True)).cell_length + 3
+        if isinstance(self._activity, Idle) and self._next is not None and free - short >= _LEAST_HINT:
+            free -= short  # what sending costs matters more than the last hints
+        left = Content.assemble(glyph, join_parts(self._left_parts(), free, " · "))
         if usage:
             left = Content.assemble(left, "  ", usage)
-        right = join_parts(self._right_parts(), inner - left.cell_length - 3, "   ", whole=True)
+        room = inner - left.cell_length - 3
+        right = join_parts(self._right_parts(room), room, "   ", whole=True)
         return [Content.assemble(" ", spread(left, right, inner))]
 
     def _glyph(self) -> Content:
@@ -217,38 +230,50 @@ class StatusBar(Painted):
     def _hint(self, key: str, keep: int) -> Part:
         return Part(Content.styled(self._t(key), "$text-muted"), keep)
 
-    def _right_parts(self) -> list[Part]:
+    def _right_parts(self, room: int) -> list[Part]:
         parts = []
         if self._next is not None:
-            tag = self._next
-            cached = self._t("status.next_cached", cached=format_tokens(tag.cached)) if tag.cached else ""
-            text = self._t("status.next", tokens=format_tokens(tag.tokens), cached=cached, cost=_plain_money(tag.cost))
-            parts.append(Part(Content.styled(" ".join(text.split()), "$text-muted"), 2))
+            tag = Content.styled(self._tag(short=False), "$text-muted")
+            if tag.cell_length > room:
+                tag = Content.styled(self._tag(short=True), "$text-muted")
+            parts.append(Part(tag, 2))
         parts.append(self._hint("status.help", 1))
         return parts
 
+    def _tag(self, *, short: bool) -> str:
+        """`next ≈ 41.2k in (38k cached) $0.020`; short: without the cached part."""
+        tag = self._next
+        if tag is None:
+            return ""
+        cached = self._t("status.next_cached", cached=format_tokens(tag.cached)) if tag.cached and not short else ""
+        price = format_price(tag.cost, self._t)
+        return " ".join(self._t("status.next", tokens=format_tokens(tag.tokens), cached=cached, cost=price).split())
+
+    def _session_money(self, totals: CostTotals) -> str:
+        """What was spent; when a plan covers everything, what that would have cost."""
+        if totals.session_cost.state != "free" or not totals.session_notional:
+            return format_money(totals.session_cost)
+        return self._t("usage.plan", amount=" + ".join(map(format_money, totals.session_notional)))
+
     def _usage_parts(self) -> list[Part]:
         event = self._usage
+        jobs = [Part(Content.styled(self._t("status.jobs", n=self._jobs), "$primary"), 4)] if self._jobs else []
         if event is None:
-            return []
+            return jobs
         usage = event.totals.session_usage
         guess = "~" if event.totals.tokens_estimated else ""
         sent, cached, came = map(format_tokens, (usage.prompt, usage.cache_read, usage.output))
         tokens = f"↑{guess}{sent} ⟳{cached} ↓{guess}{came}"
         parts = [
+            *jobs,
             Part(Content.styled(tokens, "$text-muted"), 1),
-            Part(Content(format_money(event.totals.session_cost)), 3),
+            Part(Content(self._session_money(event.totals)), 3),
         ]
         if event.context_size:
             share = event.context_used / event.context_size
             text = self._t("status.context", percent=round(share * 100))
             parts.append(Part(Content.styled(text, context_style(share)), 2))
         return parts
-
-
-def _plain_money(cost: Money) -> str:
-    """The amount without its own `~`: the tag says `≈` already."""
-    return format_money(cost).removeprefix("~")
 
 
 def _progress(share: float | None) -> Content:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from reactagent_tui.core.money import CostTotals, Money
@@ -210,9 +211,15 @@ class UsagePanel(Painted):
         return lines
 
     def _amount(self, key: str, money: Money, totals: CostTotals, right: str, width: int) -> Content:
-        is_local = money.state == "free" and totals.calls > 0
-        text = self._t("usage.local") if is_local else format_money(money)
-        left = Content.assemble((pad(self._t(key), 9), "$text-muted"), (pad_left(text, 8), "bold"))
+        covered = totals.turn_notional if key == "usage.turn" else totals.session_notional
+        amount = " + ".join(map(format_money, covered))
+        plan = self._t("usage.plan", amount=amount) if covered else ""
+        nothing = money.state == "free" and totals.calls > 0
+        text = "" if nothing and plan else self._t("usage.local") if nothing else format_money(money)
+        figure = pad_left(text, 8) if text else " " * max(8 - cell_len(amount), 0) + plan
+        left = Content.assemble((pad(self._t(key), 9), "$text-muted"), (figure, "bold"))
+        if text and plan:
+            right = f"+ {plan}"
         return spread(left, Content.styled(right, "$text-muted"), width)
 
     def _pair(self, key: str, value: str, other_key: str, other: str, width: int) -> Content:

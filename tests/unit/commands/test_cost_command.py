@@ -63,10 +63,10 @@ async def shown(host: Any, arguments: str = "") -> list[list[str]]:
 
 async def test_every_call_and_the_sum(host: Any) -> None:
     rows = await shown(host)
-    assert rows[0] == ["1", "step", "house/=dear", "1,500", "500", "10", "$0.0015", "reported"]
-    assert rows[1][3:] == ["~100", "0", "~0", "~$0.0001", "estimated"]
+    assert rows[0] == ["1", "step", "house/=dear", "1,500", "500", "10", "33 %", "$0.0015", "reported"]
+    assert rows[1][3:] == ["~100", "0", "~0", "", "~$0.0001", "estimated"]
     assert rows[2][-2:] == ["—", "price unknown"]
-    assert rows[3] == ["", "total", "", "~1,700", "500", "~10", "≥$0.0016", "price unknown"]
+    assert rows[3] == ["", "total", "", "~1,700", "500", "~10", "", "≥$0.0016", "price unknown"]
 
 
 @pytest.mark.parametrize(

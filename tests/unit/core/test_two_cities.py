@@ -31,7 +31,7 @@ async def test_compare_two_cities(tmp_path: Path, api: ApiName, protocol: str) -
     with serve(api, compares_weather) as server:
         config = tmp_path / "config.yaml"
         config.write_text(configuration({api: server}))
-        env = {"HOME": str(tmp_path)}
+        env = {"HOME": str(tmp_path), "REACTAGENT_DISCOVERY": "off"}
         loaded = load_config(explicit=config, env=env, paths=user_paths(env))
         provider = make_provider(resolve_model(loaded, f"{api}-{protocol}"), pool)
         try:

@@ -26,7 +26,9 @@ PRICES = {
     "dollars": PriceEntry(input=Decimal(1_000_000), output=Decimal(2_000_000), cache_read=Decimal(100_000)),
     "yuan": PriceEntry(input=Decimal(7_000_000), output=Decimal(7_000_000), currency="CNY"),
 }
-MODELS = (DOLLARS, YUAN, MYSTERY, LOCAL)
+PLAN = ModelInfo("plan", "dollars", "openai-chat", 1000, notional=True)
+PLAN_UNPRICED = ModelInfo("plan", "mystery", "openai-chat", 1000, notional=True)
+MODELS = (DOLLARS, YUAN, MYSTERY, LOCAL, PLAN, PLAN_UNPRICED)
 
 
 class Clock:
@@ -214,6 +216,38 @@ def test_currencies_are_never_mixed() -> None:
     assert only.totals().session_other == ()
 
 
+def test_what_a_plan_covers_is_shown_apart_and_never_counted_as_spent() -> None:
+    ledger = make()
+    ledger.begin_turn()
+    for info in (PLAN, PLAN_UNPRICED):
+        call = ledger.open_call(1, "step", info, 100)
+        ledger.usage(call, Usage(input=10, output=10))
+        row = ledger.close_call(call)
+        assert LedgerRow.from_record(row.to_record()) == row
+    totals = ledger.totals()
+    assert (totals.turn_cost, totals.session_cost) == (Money(Decimal(0), "free"),) * 2
+    assert totals.turn_notional == (Money(Decimal(30), "notional"),) == totals.session_notional
+    assert totals.session_usage.total == 40
+    assert ledger.can_price(PLAN)
+    assert ledger.can_price(PLAN_UNPRICED)
+    call = ledger.open_call(2, "step", DOLLARS, 5)
+    live = ledger.totals()
+    assert live.session_cost == Money(Decimal(5), "estimated")
+    assert live.session_notional == totals.session_notional
+    ledger.usage(call, Usage(input=7))
+    ledger.close_call(call)
+    assert ledger.totals().session_cost == Money(Decimal(7), "reported")
+    burn = ledger.burn_rate()
+    assert burn is not None
+    assert burn.amount is not None
+    assert burn.amount <= 7
+    again = make()
+    again.restore(ledger.rows)
+    assert again.totals().session_notional == totals.session_notional
+    again.usage("m1", Usage(input=100))
+    assert again.totals().session_notional == (Money(Decimal(100), "notional"),)
+
+
 def test_turns_are_summed_apart_and_agents_are_in_both() -> None:
     ledger = make()
     ledger.begin_turn()
@@ -321,7 +355,7 @@ def summed(rows: list[LedgerRow]) -> tuple[Any, ...]:
     """The sum of rows, added up in the plainest way."""
     amounts: dict[str, Decimal] = {}
     for row in rows:
-        if row.cost.amount:
+        if row.cost.amount and row.cost.state != "notional":
             amounts[row.cost.currency] = amounts.get(row.cost.currency, Decimal(0)) + row.cost.amount
     states = {row.cost.state for row in rows}
     worst = next((state for state in ("unknown", "estimated", "reported") if state in states), "free")
@@ -345,6 +379,8 @@ def test_the_header_is_the_sum_of_the_rows_whatever_happens(sequence: list[tuple
         rows, totals = list(ledger.rows), ledger.totals()
         header = shown(totals.session_cost, totals.session_other, totals.session_usage, totals.calls)
         assert header == summed(rows)
+        covered = sum(row.cost.amount or 0 for row in rows if row.cost.state == "notional")
+        assert sum(money.amount or 0 for money in totals.session_notional) == covered
         of_turn = [row for row in rows if row.turn == ledger.turn]
         assert shown(totals.turn_cost, totals.turn_other, totals.turn_usage, len(of_turn)) == summed(of_turn)
     ledger.close_all()

@@ -172,3 +172,16 @@ def test_price_data_is_loaded_only_when_asked_and_nothing_is_fetched() -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
     assert done.stdout.split("\n")[:2] == ["[]", "True [] 1"]
+
+
+def test_a_plan_is_priced_but_marked_and_the_price_may_be_unknown() -> None:
+    book = PriceBook({"house/*": PriceEntry(input=Decimal(10), output=Decimal(20))})
+    plan = replace(ModelInfo("house", "m", "openai-chat", 1000), notional=True)
+    usage = Usage(input=1_000_000, output=1_000_000)
+    now = datetime(2026, 9, 20, tzinfo=UTC)
+    for reported in (True, False):
+        assert book.quote(plan, now).money(usage, reported=reported) == Money(Decimal(30), "notional")
+    assert book.quote(plan, now).money(replace(usage, cost_usd=Decimal(5)), reported=True).state == "notional"
+    elsewhere = replace(plan, provider="elsewhere")
+    assert book.quote(elsewhere, now).money(usage, reported=True) == Money(None, "notional")
+    assert book.quote(replace(elsewhere, local=True), now).money(usage, reported=True).state == "free"

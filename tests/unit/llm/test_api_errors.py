@@ -90,6 +90,7 @@ def test_statuses(status: int, kind: type[ProviderError], retryable: bool) -> No
         "The input token count (1196265) exceeds the maximum number of tokens allowed",
         "This model's maximum prompt length is 131072",
         "Please reduce the length of the messages or completion",
+        "no user query found in messages",
         "This model's maximum context length is 8192 tokens",
         "the request exceeds the available context size",
         "tokens to keep from the initial prompt is greater than the context length",

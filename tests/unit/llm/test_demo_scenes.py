@@ -326,6 +326,7 @@ def test_without_its_tools_a_scene_says_so(scene: Any) -> None:
     prompts |= {"three-steps": "check version, write hello, run", "command": "run ls", "sleep": "sleep 5"}
     prompts |= {"edit": "edit a.md", "create": "create a.md", "list": "list .py files", "read": "read a.md"}
     prompts |= {"loop": "loop", "memory": "how much memory is left", "health": "system health", "arithmetic": "1+1"}
+    prompts |= {"todo": "work with a todo list"}
     prompt = prompts[scene.name]
     assert scene_for(prompt)[0] is scene
     talk = Talk(tools=())

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from reactagent_tui.core.llm.base import ModelRequest, ToolSpec
 from reactagent_tui.core.llm.tokens import (
-    TokenEstimator,
     count,
     count_exact,
     estimate,
@@ -52,27 +51,6 @@ def test_nothing_is_nothing_and_surrogates_are_counted() -> None:
     assert estimate("") == 0
     assert estimate("a") == 1
     assert estimate("\ud83d") >= 1
-
-
-def test_estimator_learns_within_three_calls() -> None:
-    estimator = TokenEstimator()
-    for size in (400, 700, 900):
-        estimator.observe(size, round(size * 0.62))
-    assert estimator.scale(10_000) == pytest.approx(6_200, rel=0.1)
-    before = estimator.factor
-    estimator.observe(500, round(500 * 0.66))
-    assert before < estimator.factor < 0.66
-
-
-def test_one_odd_report_and_tiny_prompts_do_little() -> None:
-    estimator = TokenEstimator()
-    estimator.observe(10, 900)
-    estimator.observe(900, 0)
-    assert estimator.factor == 1.0
-    estimator.observe(1000, 1000)
-    estimator.observe(1000, 1_000_000)
-    assert estimator.factor <= 3.0
-    assert estimator.estimate(ENGLISH) == estimator.scale(weigh(ENGLISH))
 
 
 def test_requests_count_everything_that_is_sent() -> None:

@@ -23,7 +23,8 @@ from reactagent_tui.core.llm.base import (
     StreamUsage,
     WireRules,
 )
-from reactagent_tui.core.llm.tokens import estimate
+from reactagent_tui.core.llm.estimator import TokenEstimator
+from reactagent_tui.core.llm.tokens import Weight, estimate
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, UserMessage
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
@@ -153,9 +154,9 @@ async def test_the_output_is_estimated_with_what_earlier_replies_taught(bench: B
 
 async def test_hidden_thinking_teaches_nothing_about_text(bench: Bench) -> None:
     counter = WindowCounter()
-    before = counter.output.factor
-    counter.learn_output(100, 5_000)
-    assert counter.output.factor == before
+    before = counter.output.factors
+    counter.learn_output(Weight(100.0), 5_000)
+    assert counter.output.factors == before
 
 
 async def test_a_sub_agents_calls_say_so(bench: Bench) -> None:
@@ -168,8 +169,8 @@ async def test_a_sub_agents_calls_say_so(bench: Bench) -> None:
 def test_thinking_that_the_wire_leaves_out_is_not_counted_as_sent() -> None:
     message = AssistantMessage((ThinkingPart(LONG), TextPart("yes")), "house", "m")
     request = ModelRequest("m", "", (UserMessage("go"), message))
-    counter = WindowCounter()
     info = ModelInfo("house", "m", "openai-chat", 1000)
-    always = replace(info, rules=WireRules(reasoning_replay="always"))
-    assert counter.raw(request, always) == counter.raw(request)
-    assert counter.raw(request) - counter.raw(request, info) == pytest.approx(estimate(LONG), abs=1)
+    whole, without = WindowCounter(), WindowCounter()
+    whole.use(replace(info, rules=WireRules(reasoning_replay="always")), TokenEstimator())
+    without.use(info, TokenEstimator())
+    assert (whole.raw(request) - without.raw(request)).total == pytest.approx(estimate(LONG), abs=1)

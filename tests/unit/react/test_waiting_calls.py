@@ -186,7 +186,7 @@ async def test_a_cut_prompt_is_told_once_and_teaches_nothing(tmp_path: Path) -> 
     assert notice.params["window"] == 4096
     assert notice.params["read"] == 4_000
     assert notice.params["sent"] > 15_000
-    assert counter.estimator.factor == 1.0
+    assert counter.estimator.factors.seen == 0
     again = bench.make([say("ok", usage=CUT)])
     again.controller.setup.counter = counter  # the next turn of the session
     await again.controller.run(UserMessage(LONG))
@@ -197,7 +197,7 @@ async def test_a_hosted_model_teaches_as_before(tmp_path: Path) -> None:
     run = Bench(tmp_path, model=OLLAMA | {"provider": "openai", "local": False}).make([say("ok", usage=CUT)])
     await run.controller.run(UserMessage(LONG))
     assert run.notices == []
-    assert run.controller.setup.counter.estimator.factor < 1
+    assert run.controller.setup.counter.estimator.factors.plain < 1
 
 
 async def test_no_user_query_gets_the_same_hint(tmp_path: Path) -> None:

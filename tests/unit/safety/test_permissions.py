@@ -83,7 +83,9 @@ def test_other_tools(make) -> None:
     assert isinstance(make().decide(todo, reads_only=True), Allow)
     assert make().decide(remote, reads_only=False) == Ask("asks.tool", "mcp__git__push", ("risk.tool\tmcp__git__push",))
     assert make("auto").decide(remote, reads_only=False) == Allow("mode: auto")
-    assert make().decide(page, reads_only=True) == Ask("asks.network", None, ("risk.network\thttps://example.com/a",))
+    assert make().decide(page, reads_only=True) == Ask(
+        "asks.network", "web_fetch(domain:example.com)", ("risk.network\thttps://example.com/a",)
+    )
     assert make("plan").decide(page, reads_only=True) == make().decide(page, reads_only=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-import errno
 import os
 import stat
 from collections.abc import Callable
@@ -254,46 +253,6 @@ async def test_access_tells_the_real_target_outside(file_ctx: ToolContext, tmp_p
     assert ReadFile().access({"path": "~/x"}, file_ctx).reads == (Path(os.environ["HOME"]) / "x",)
     assert ReadFile().effect({"path": "x"}) is Effect.READS
     assert WriteFile(LOCKS).effect({}) is Effect.WRITES
-
-
-@pytest.mark.parametrize("step", ["write", "fsync", "replace"])
-async def test_a_full_disk_leaves_the_old_file(
-    file_ctx: ToolContext, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    path = file_ctx.workdir / "a"
-    path.write_text("old\n")
-    await read(file_ctx, "a")
-
-    def full(*args: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    if step == "write":
-        monkeypatch.setattr(disk, "memoryview", full, raising=False)
-    else:
-        monkeypatch.setattr(disk.os, step, full)
-    outcome = await write(file_ctx, "a", "new\n")
-    monkeypatch.undo()
-    assert outcome.is_error
-    assert "disk is full" in outcome.text
-    assert path.read_text() == "old\n"
-    assert os.listdir(file_ctx.workdir) == ["a"]
-
-
-async def test_a_change_in_the_last_moment_is_seen(file_ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = file_ctx.workdir / "a"
-    path.write_text("old\n")
-    await read(file_ctx, "a")
-    real = disk._write_new
-
-    def slow(temp: Path, data: bytes, like: os.stat_result | None) -> None:
-        real(temp, data, like)
-        path.write_text("somebody else\n")
-
-    monkeypatch.setattr(disk, "_write_new", slow)
-    outcome = await edit(file_ctx, "a", "old", "new")
-    assert outcome.error_kind == "stale"
-    assert path.read_text() == "somebody else\n"
-    assert os.listdir(file_ctx.workdir) == ["a"]
 
 
 async def test_a_read_only_file_is_left(file_ctx: ToolContext) -> None:

@@ -117,13 +117,7 @@ async def test_the_time_out_is_clamped_and_that_is_said(ctx: ToolContext, asked:
     assert f"was changed to {used}: allowed is 1 to 600" in outcome.text
 
 
-async def test_background_is_refused_with_a_way_out(tool: RunShellCommand, ctx: ToolContext) -> None:
-    args = {"command": "sleep 1", "run_in_background": True}
-    complaint = tool.check(args, ctx)
-    assert complaint is not None
-    assert "not available yet" in complaint
-    outcome = await tool.run(args, ctx)
-    assert (outcome.is_error, outcome.text) == (True, complaint)
+async def test_what_cannot_be_a_command_is_refused(tool: RunShellCommand, ctx: ToolContext) -> None:
     assert tool.check({"command": "  "}, ctx) == "The command is empty."
     assert tool.check({"command": "a\0b"}, ctx) == "The command contains a NUL byte."
 
@@ -162,19 +156,19 @@ async def test_returns_when_the_command_ends_and_names_what_runs_on(ctx: ToolCon
     assert found is not None
     assert int(found[1]) in (count, count + 1)  # the subshell may still be between fork and exec
     assert runs(found[2])
-    assert ("what they print from now on goes to" in outcome.text) == (case != "no pipe")
+    assert outcome.text.endswith("; as job j1, see job_output]")
+    (job,) = ctx.jobs.all()
+    assert (job.is_running, job.command) == (True, command)
     assert sweep_now() >= 1
     assert not find_tagged({child.tag for child in running_children()}, set())
 
 
 async def test_later_output_of_a_background_process_goes_to_the_log(ctx: ToolContext) -> None:
-    outcome = await run(ctx, "(while [ ! -e go ]; do sleep 0.01; done; echo late; : > done) & echo now")
-    log = re.search(r"goes to (\S+)\]", outcome.text)
-    assert log is not None
-    (child,) = running_children()
+    await run(ctx, "(while [ ! -e go ]; do sleep 0.01; done; echo late; : > done) & echo now")
+    (job,) = ctx.jobs.all()
     Path("go").touch()
-    assert await child.drain(5)
-    assert Path(log[1]).read_text() == "late\n"
+    assert await ctx.jobs.wait(job, 10)
+    assert job.log_path.read_text() == "now\nlate\n"
 
 
 async def interrupted(tool: RunShellCommand, ctx: ToolContext, command: str, live: list[str], cancels: int) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 
 import pytest
 
 from reactagent_tui.core.events import QueuedMessage
+from reactagent_tui.core.money import Money
 from reactagent_tui.locales import Translator
 from reactagent_tui.tui.widgets.line_layout import bar, cut, cut_left, sparkline
 from reactagent_tui.tui.widgets.status_bar import (
     Activity,
     Idle,
+    NextCall,
     Retrying,
     Running,
     StatusBar,
@@ -59,12 +62,38 @@ async def test_price_tag_and_narrow_form() -> None:
     app = Gallery()
     async with app.run_test(size=(120, 40)):
         app.fill()
-        assert line(app.status).endswith("next ≈ 28k (25k cached) $0.0090   ? help")
+        assert line(app.status).endswith("next ≈ 28k in (25k cached) $0.0090   ? help")
         app.status.show_usage(True)
         assert line(app.status, 80).startswith(" ◐ step 4 · 15 s · esc stop")
         assert line(app.status, 58).endswith("↑41.2k ⟳38k ↓1.3k $0.184 ctx 21 %")
         assert "15 s" in line(app.status, 20)
         assert "ctx" not in line(app.status, 18)
+
+
+def test_a_tag_without_a_price_names_no_money_and_a_plan_is_marked() -> None:
+    status = StatusBar(Translator("en"), clock=lambda: NOW)
+    for cost, text in (
+        (Money(None, "unknown"), "next ≈ 41.2k in   ? help"),
+        (Money(Decimal(0), "free"), "next ≈ 41.2k in   ? help"),
+        (Money(Decimal("0.02"), "estimated"), "next ≈ 41.2k in $0.020   ? help"),
+        (Money(Decimal("0.02"), "notional"), "next ≈ 41.2k in $0.020 plan   ? help"),
+    ):
+        status.set_next(NextCall(41_200, 0, cost))
+        assert line(status).endswith(text)
+        assert "next" not in line(status, 20)
+
+
+async def test_beside_the_figures_of_a_narrow_screen_the_tag_takes_room_from_the_hints() -> None:
+    app = Gallery()
+    async with app.run_test(size=(80, 24)):
+        app.fill()
+        app.status.show_usage(True)
+        app.status.show_activity(Idle())
+        app.status.set_next(NextCall(41_200, 38_000, Money(Decimal("0.02"), "estimated")))
+        assert line(app.status, 80).startswith(" enter send  ↑")
+        assert line(app.status, 80).endswith("next ≈ 41.2k in $0.020")
+        assert line(app.status, 120).endswith("next ≈ 41.2k in (38k cached) $0.020   ? help")
+        assert "next" not in line(app.status, 60)
 
 
 def test_hints_go_first_then_times_never_the_state() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from reactagent_tui.core.events import BudgetReached
 from reactagent_tui.core.money import CostTotals, Money
-from reactagent_tui.tui.widgets.usage_panel import context_style
+from reactagent_tui.locales import Translator
+from reactagent_tui.tui.widgets.usage_panel import UsagePanel, context_style
 from tests.fakes.panel_gallery import Gallery, usage_event
 
 
@@ -137,3 +138,15 @@ async def test_today_is_a_third_line_once_it_is_known() -> None:
         assert app.usage.size.height == len(app.usage.paint(37, 20)) == height + 1
         app.usage.show_totals(CostTotals(), 0, 1000)
         assert "Today" in shown(app)
+
+
+def test_a_plan_is_shown_beside_what_was_spent() -> None:
+    panel = UsagePanel(Translator("en"))
+    covered = (Money(Decimal("0.12"), "notional"),)
+    totals = CostTotals(calls=2, turn_notional=covered, session_notional=covered)
+    panel.show_totals(totals, 100, 1000)
+    lines = [line.plain for line in panel.paint(37, 8)]
+    assert sum("≈$0.120 plan" in line for line in lines) == 2
+    assert not any("$0 " in line or "local" in line for line in lines)
+    panel.show_totals(replace(totals, session_cost=Money(Decimal("0.3"), "reported")), 100, 1000)
+    assert any("$0.300" in line.plain and "+ ≈$0.120 plan" in line.plain for line in panel.paint(37, 8))

@@ -1,0 +1,219 @@
+"""What an open session is made of: its history on disk, its rules, its model, its queue; and what it tells the screen.
+
+Single-threaded: every method is called in the agent's loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+from reactagent_tui.core.checkpoints.rewinder import Rewinder
+from reactagent_tui.core.cost.budget import Budget, Scope, as_record
+from reactagent_tui.core.cost.cache_tag import CacheWatch
+from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.cost.price_tag import PriceTag
+from reactagent_tui.core.events import (
+    AgentEvent,
+    BudgetChanged,
+    JobChanged,
+    ModeChanged,
+    ModelChanged,
+    Notice,
+    QueueChanged,
+    QueuedMessage,
+    TitleChanged,
+    TodoChanged,
+)
+from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.calibration import Calibration
+from reactagent_tui.core.message_queue import MessageQueue, QueueKind
+from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.money import CostTotals
+from reactagent_tui.core.prompt_gate import PromptGate
+from reactagent_tui.core.react.counting import Counters, WindowCounter
+from reactagent_tui.core.react.debug import DebugSteps
+from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.react.next_call import NextCall
+from reactagent_tui.core.react.protocols import Protocols
+from reactagent_tui.core.react.state import RunResult
+from reactagent_tui.core.react.two_phase import TwoPhaseThinking
+from reactagent_tui.core.reporter import Reporter
+from reactagent_tui.core.safety.files_seen import FilesSeen
+from reactagent_tui.core.safety.permissions import Mode, Permissions
+from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.sandboxing import SessionSandbox
+from reactagent_tui.core.sessions.store import SessionFile
+from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.todo_list import TodoList
+from reactagent_tui.core.tools.toolkit import Toolkit
+
+ROOM_FOR_WORK = 4_000
+"""Tokens a window must hold besides instructions and tools for a turn to make sense."""
+
+
+@dataclass
+class SessionState:
+    """An open session without its runs."""
+
+    file: SessionFile
+    workdir: Path
+    reporter: Reporter
+    provider: ChatProvider
+    toolkit: Toolkit
+    permissions: Permissions
+    ledger: Ledger
+    system: Callable[[Any], str]
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget | None = None
+    fallback_models: Sequence[str] = ()
+    make_provider: Callable[[str], ChatProvider] | None = None
+    """A provider by name, for the fallback chain. Raises ConfigError."""
+    two_phase: TwoPhaseThinking = field(default_factory=TwoPhaseThinking)
+    loop_window: int = 3
+    polling: frozenset[str] = frozenset()
+    debug: DebugSteps | None = None
+    tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
+    before_turn: Callable[[Any], None] = lambda _session: None
+    """Called when a turn begins; the runtime reads instruction files again."""
+    gate: PromptGate | None = None
+    """Hooks that see prompts first."""
+    sandbox: SessionSandbox | None = None
+    rewinder: Rewinder | None = None
+    """What the agent did to files, and the way back. None: nothing is kept."""
+    files_seen: FilesSeen = field(default_factory=FilesSeen)
+    calibration: Calibration = field(default_factory=Calibration)
+    """Shared by the sessions of a process."""
+    cache: CacheWatch = field(default_factory=CacheWatch)
+    protocols: Protocols = field(default_factory=Protocols)
+    """What was learned of each model's way to act; kept from run to run."""
+    last_result: RunResult | None = None
+    _next_call: NextCall = field(default_factory=NextCall)
+
+    def __post_init__(self) -> None:
+        self._queue = MessageQueue(self._queue_changed)
+        self._counters = Counters(self.calibration, lambda: self.ledger.rows)
+        self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
+        self.jobs = SessionJobs(
+            lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
+        )
+
+    # -- state ------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self.file.id
+
+    @property
+    def mode(self) -> Mode:
+        return self.permissions.mode
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.permissions.workspace_roots)
+
+    @property
+    def queue(self) -> tuple[QueuedMessage, ...]:
+        return self._queue.items
+
+    @property
+    def counter(self) -> WindowCounter:
+        """Estimates for the present model."""
+        return self._counters.of(self.provider.info)
+
+    def totals(self) -> CostTotals:
+        return self.ledger.totals()
+
+    def price_tag(self, draft: str = "") -> PriceTag:
+        """What the next call would cost if this were sent now."""
+        return self._next_call.tag(self, draft)
+
+    def take_back(self, message_id: str | None = None) -> UserMessage | None:
+        """Remove a queued message (the newest when no id is given) and hand it back, whole."""
+        return self._queue.take_back(message_id)
+
+    def hold(self, message: UserMessage, kind: QueueKind) -> None:
+        """Put a message into the queue and leave it there until the user sends on."""
+        self._queue.add(message, kind)
+
+    def queued_messages(self) -> tuple[tuple[UserMessage, QueueKind], ...]:
+        """What waits, whole; for the watchdog, whose session is another one."""
+        return self._queue.whole()
+
+    # -- settings ---------------------------------------------------------------------------
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change what may run without a question; holds from the next call on."""
+        self.permissions.mode = mode
+        self.file.append("event", {"name": "mode", "mode": mode})
+        self._emit(ModeChanged, mode=mode)
+
+    def set_provider(self, provider: ChatProvider) -> None:
+        """Another model from the next step on. What was spent keeps its price."""
+        self.provider = provider
+        info = provider.info
+        self.file.append("event", {"name": "model", "provider": info.provider, "model": info.name})
+        self._tell_model()
+
+    def window_told(self) -> None:
+        """The model's server said how large its window is: the screen shows it; one that is too small is told."""
+        self._tell_model()
+        info = self.provider.info
+        needed = self.counter.fixed(self.system(self), self.toolkit.specs())
+        if not info.context_assumed and info.context_size < needed + ROOM_FOR_WORK:
+            self.notice("local.window_small", level="warn", window=info.context_size, needed=needed)
+
+    def tell_jobs(self) -> None:
+        """Show the jobs of this session, and once those that ended with an earlier run of the program."""
+        for job in self.jobs.all():
+            self._emit(JobChanged, job=job.info)
+        died, self.jobs.died = self.jobs.died, []
+        if died:
+            self.notice("jobs.died", level="warn", n=len(died), names=", ".join(job.command[:60] for job in died))
+
+    def set_title(self, title: str) -> None:
+        title = " ".join(title.split())[:200]
+        self.file.set_title(title)
+        self._emit(TitleChanged, title=title)
+
+    def set_budget(self, scope: Scope, limit: Decimal | None) -> None:
+        """What may be spent before the program asks; kept with the session. None: no such limit."""
+        if self.budget is not None:
+            self.budget.set(scope, limit)
+            self.budget_changed()
+
+    def budget_changed(self) -> None:
+        """Keep the limits and show the one that is used up most."""
+        assert self.budget is not None
+        self.file.append("event", {"name": "budget", "limits": as_record(self.budget.limits)})
+        self._tell_budget()
+
+    def _tell_model(self) -> None:
+        info = self.provider.info
+        self._emit(
+            ModelChanged,
+            provider=info.provider,
+            model=info.name,
+            context_size=info.context_size,
+            context_assumed=info.context_assumed,
+        )
+
+    def _tell_budget(self) -> None:
+        tightest = None if self.budget is None else self.budget.tightest()
+        if tightest is None:
+            self._emit(BudgetChanged)
+        else:
+            self._emit(BudgetChanged, scope=tightest.scope, limit=tightest.limit, spent=tightest.spent)
+
+    def _queue_changed(self) -> None:
+        self._emit(QueueChanged, items=self._queue.items)
+
+    def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:
+        """Tell the user something that is no part of a run."""
+        self._emit(Notice, key=key, params=params, level=level)
+
+    def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
+        self.reporter.emit(kind(session_id=self.id, **values))
