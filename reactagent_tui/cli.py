@@ -90,6 +90,7 @@ FLAGS = (
     Flag("--max-usd", metavar="USD", help="end when this much is spent"),
     Flag("--timeout", convert=float, metavar="S", help="end after S seconds"),
     Flag("--cwd", metavar="DIR", help="work in this folder"),
+    Flag("--sandbox", choices=("off", "worktree", "bwrap"), help="work in a copy, or with walls around commands"),
     Flag("--demo", kind="switch", help="the built-in demo model: no key, no network, no cost"),
     Flag("--keep-jobs", kind="switch", help="with -p: background jobs outlive it; otherwise they end with it"),
     Flag("--verbose", kind="switch", help="with -p: show tool calls on stderr"),
@@ -275,6 +276,7 @@ def _options(args: Arguments) -> Options | int:
         overrides=overrides,
         demo=args.demo or args.model == "demo",
         debug_file=debug_file,
+        sandbox=args.sandbox,
     )
 
 

@@ -17,7 +17,7 @@ from reactagent_tui.core.money import NOTHING_SPENT, CostTotals, Money
 from reactagent_tui.core.usage import Usage
 
 EndReason = Literal[
-    "ANSWER", "REPETITION", "MAX_STEPS", "BUDGET", "TIMEOUT", "INTERRUPTED", "PAUSED", "REFUSED", "ERROR"
+    "ANSWER", "REPETITION", "MAX_STEPS", "BUDGET", "TIMEOUT", "INTERRUPTED", "PAUSED", "REFUSED", "BLOCKED", "ERROR"
 ]
 
 
@@ -282,6 +282,13 @@ class TitleChanged(EventBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxChanged(EventBase):
+    """Where the session works, or what stands around its commands: off, worktree, copy, bwrap."""
+
+    sandbox: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModeChanged(EventBase):
     mode: str
 
@@ -378,6 +385,7 @@ AgentEvent: TypeAlias = (
     | UserMessageAdded
     | TitleChanged
     | ModeChanged
+    | SandboxChanged
     | ModelChanged
     | SessionChanged
     | Notice

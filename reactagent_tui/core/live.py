@@ -22,11 +22,18 @@ from reactagent_tui.core.events import (
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
+from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import ASKING_SESSION
-from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain, RunGuard, close_open_calls
+from reactagent_tui.core.run_ports import (
+    CurrentProvider,
+    FallbackChain,
+    RunGuard,
+    abandoned_result,
+    close_open_calls,
+)
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
 from reactagent_tui.core.tools.base import ToolContext, no_gate
@@ -41,7 +48,7 @@ class LiveSession(SessionState):
     """One open session. Made by `Runtime.open_session`."""
 
     _controller: ReActController | None = None
-    _command: UserCommand | None = None
+    _command: UserCommand | Screening | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _undone: UserMessage | None = None
@@ -56,6 +63,13 @@ class LiveSession(SessionState):
 
     def submit(self, message: UserMessage, kind: QueueKind = "steer") -> None:
         """Start a turn, or join the queue of the one that runs. A queue that was held goes first."""
+        if self.gate is not None and self.gate.is_guarded:
+            self.gate.submit(message, kind)
+        else:
+            self.take(message, kind)
+
+    def take(self, message: UserMessage, kind: QueueKind = "steer") -> None:
+        """`submit` for a prompt that its hooks have seen."""
         if self.is_running or self._queue:
             self._queue.add(message, kind)
             if not self.is_running:
@@ -65,10 +79,18 @@ class LiveSession(SessionState):
 
     async def run(self, message: UserMessage | None) -> RunResult:
         """Run one turn and wait for its end; for headless use and for programs that embed the core."""
-        self._start(message)
+        if message is not None and self.gate is not None and self.gate.is_guarded:
+            self.occupy(Screening(message, self.gate.hooks, self.reporter))
+        else:
+            self._start(message)
         future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
         self._waiters.append(future)
         return await future
+
+    def occupy(self, work: UserCommand | Screening) -> None:
+        """Something of the user's before or instead of a run; ESC stops it."""
+        self._command = work
+        self._task = asyncio.create_task(self._run_line(work), name=type(work).__name__)
 
     def run_command(self, command: str, *, tell_model: bool) -> None:
         """Run a command line the user typed (`!`); with `tell_model` the next request holds what it showed."""
@@ -85,22 +107,24 @@ class LiveSession(SessionState):
             context=self._context,
             session_id=self.id,
         )
-        self._command = line
-        self._task = asyncio.create_task(self._run_line(line), name="user command")
+        self.occupy(line)
 
-    async def _run_line(self, line: UserCommand) -> None:
+    async def _run_line(self, line: UserCommand | Screening) -> None:
         try:
             await line.run()
         finally:
-            self._command = None
-            self._task = None
-        self.send_queue()
+            self._command = self._task = None
+        if isinstance(line, Screening) and line.passed is not None:
+            self._start(line.passed)
+        elif isinstance(line, Screening) and line.result is not None:
+            self._tell_waiters(line.result)
+        else:
+            self.send_queue()
 
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
-        if self.is_running or not self._queue:
-            return
-        self._start(self._queue.next())
+        if not self.is_running and self._queue:
+            self._start(self._queue.next())
 
     def resume(self) -> None:
         """Go on where a pause or a stop left off."""
@@ -156,6 +180,8 @@ class LiveSession(SessionState):
         self._tell_model()
         self._tell_budget()
         self._queue_changed()
+        if self.sandbox is not None:
+            self.sandbox.tell()
         if self.rewinder is not None:
             self.rewinder.tell_pending()
         self.tell_jobs()
@@ -182,10 +208,8 @@ class LiveSession(SessionState):
         close_open_calls(self.file)
         self.ledger.close_all()
         log.warning("a run did not stop within two seconds and was abandoned")
-        totals = self.ledger.totals()
         self.file.append("event", {"name": "run_ended", "reason": "INTERRUPTED", "abandoned": True})
-        steps = controller.step if controller is not None else 0
-        result = RunResult("INTERRUPTED", "", totals.turn_usage, totals.turn_cost, steps, 0.0, error="abandoned")
+        result = abandoned_result(self.ledger.totals(), 0 if controller is None else controller.step)
         run_id = controller.setup.run_id if controller is not None else ""
         self._emit(RunEnded, run_id=run_id, **result.event_values())
         self._tell_waiters(result)
@@ -195,6 +219,8 @@ class LiveSession(SessionState):
         self.interrupt()
         if not await self.settle():
             self.abandon()
+        if self.gate is not None:
+            await self.gate.close()
         if self.rewinder is not None:
             await self.rewinder.turns.close()
         await self.jobs.close(keep_jobs)
@@ -211,7 +237,8 @@ class LiveSession(SessionState):
         if self._undone is not None and prompt is not None:
             self.file.append_message(self._undone)
             self._undone = None
-        guard = self._guard = RunGuard(self.file, self.reporter, holds_end=self.rewinder is not None)
+        hooks = None if self.gate is None else self.gate.hooks
+        guard = self._guard = RunGuard(self.file, self.reporter, hooks, holds_end=self.rewinder is not None)
         if self.rewinder is not None:
             shown = "" if prompt is None else prompt.shown or prompt.text
             self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
@@ -245,6 +272,7 @@ class LiveSession(SessionState):
             polling=self.polling,
             steer=lambda: self._begin_step(setup, guard, current),
             debug=self.debug,
+            hooks=hooks,
         )
         setup.fallbacks = self._fallbacks(setup, current)
         controller = self._controller = ReActController(setup)
@@ -280,8 +308,7 @@ class LiveSession(SessionState):
                 waiter.set_result(result)
 
     def _context(self, call: ToolCall, output: Callable[[str], None]) -> ToolContext:
-        guard = self._guard
-        assert guard is not None
+        guard = self._guard or RunGuard(self.file, self.reporter)
         return ToolContext(
             session_id=self.id,
             run_id=self._controller.setup.run_id if self._controller is not None else "",
@@ -294,6 +321,7 @@ class LiveSession(SessionState):
             log_dir=self.file.folder / "output",
             plan_mode=self.mode == "plan",
             env=self.tool_env,
+            wrap=None if self.sandbox is None else self.sandbox.wrap,
             before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
             after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
             jobs=self.jobs,

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reactagent_tui.core.events import RunEnded
 from reactagent_tui.core.messages import ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react.observation import INTERRUPTED
+from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.reporter import Answer, Question, Reporter
 
 if TYPE_CHECKING:
     from reactagent_tui.core.events import AgentEvent
     from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
+    from reactagent_tui.core.money import CostTotals
     from reactagent_tui.core.sessions.store import SessionFile
+
+
+class QuestionListener(Protocol):
+    """Is told what the user is asked."""
+
+    def on_question(self, question: Question) -> None: ...
 
 
 @dataclass
@@ -24,6 +32,7 @@ class RunGuard:
 
     file: SessionFile
     reporter: Reporter
+    hooks: QuestionListener | None = None
     open: bool = True
     holds_end: bool = False
     """Keep the run's own RunEnded back until `release`: what it did to files is not known yet."""
@@ -64,6 +73,8 @@ class RunGuard:
     async def ask(self, question: Question) -> Answer:
         if not self.open:
             return Answer("deny")
+        if self.hooks is not None:
+            self.hooks.on_question(question)
         return await self.reporter.ask(question)
 
 
@@ -128,3 +139,8 @@ class CurrentProvider:
     @property
     def last_exchange(self) -> WireRecord | None:
         return self._now.last_exchange
+
+
+def abandoned_result(totals: CostTotals, steps: int) -> RunResult:
+    """The end of a run that did not stop when it should."""
+    return RunResult("INTERRUPTED", "", totals.turn_usage, totals.turn_cost, steps, 0.0, error="abandoned")

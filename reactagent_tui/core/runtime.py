@@ -9,23 +9,17 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
+from reactagent_tui.core.books import Books
 from reactagent_tui.core.checkpoints.opening import rewinder_of
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
 from reactagent_tui.core.config.schema import Config
-from reactagent_tui.core.cost.booking import Booking
-from reactagent_tui.core.cost.budget import Budget, Scope, from_record
 from reactagent_tui.core.cost.cache_tag import CacheWatch
-from reactagent_tui.core.cost.ledger import Ledger, LedgerRow
-from reactagent_tui.core.cost.pricing import PriceBook
-from reactagent_tui.core.cost.usage_log import UsageLog
 from reactagent_tui.core.errors import ConfigError
-from reactagent_tui.core.events import Notice, TodayChanged
+from reactagent_tui.core.events import Notice
 from reactagent_tui.core.folder_trust import FolderTrust
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
@@ -41,6 +35,7 @@ from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
 from reactagent_tui.core.prompt.project import instruction_files
+from reactagent_tui.core.prompt_gate import open_gate
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
@@ -48,8 +43,8 @@ from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.sandboxing import Kind, begin_sandbox
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
-from reactagent_tui.core.sessions.usage_rows import skill_of
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
 from reactagent_tui.core.tools.jobs import Keep
@@ -72,6 +67,8 @@ class Options:
     demo: bool = False
     debug_file: Path | None = None
     """Where `--debug` logs."""
+    sandbox: Kind | None = None
+    """Of `--sandbox`; None: what the configuration says."""
 
 
 @dataclass
@@ -86,7 +83,6 @@ class Runtime:
     sessions: dict[str, LiveSession] = field(default_factory=dict[str, LiveSession])
     calibration: Calibration = field(default_factory=Calibration)
     _vocabulary: Vocabulary | None = None
-    _usage: UsageLog | None = None
     _http: HttpPool = field(default_factory=HttpPool)
     _pacers: Pacers = field(default_factory=Pacers)
     _secrets: list[str] = field(default_factory=list[str])
@@ -104,6 +100,7 @@ class Runtime:
             TrustStore.of(self.paths), lambda: self.reporter, lambda: self.loaded, self._with_project
         )
         self._asking: set[asyncio.Task[None]] = set()
+        self.books = Books(self.loaded, self.paths, lambda: self.reporter)
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -269,7 +266,7 @@ class Runtime:
         roots = Workspace.at(
             workdir, tuple(Path(d).expanduser() for d in config.permissions.additional_directories)
         ).roots
-        ledger = self._ledger(file)
+        ledger = self.books.ledger(file)
         cache = CacheWatch(self.calibration)
         cache.restore(ledger.rows)
         session = LiveSession(
@@ -292,7 +289,7 @@ class Runtime:
             cache=cache,
             system=self._system,
             limits=_limits(config),
-            budget=self._budget(file, ledger),
+            budget=self.books.budget(file, ledger),
             fallback_models=config.fallback_models,
             make_provider=self.provider,
             two_phase=TwoPhaseThinking(config.two_phase),
@@ -308,12 +305,17 @@ class Runtime:
         session.rewinder = rewinder_of(session, roots, self.paths)
         if resume is not None:
             session.jobs.restore(resume.events)
+        session.gate = open_gate(session, config.hooks, self._key_variables, trusted=self.trust.is_trusted(workdir))
         self.sessions[session.id] = session
         return session
 
     def _model_of(self, config: Config) -> str | None:
         """The model that a trusted folder names; None: the user's own."""
         return None if self.options.demo or config.model == self.loaded.config.model else config.model
+
+    async def begin_sandbox(self, session: LiveSession) -> None:
+        """Give a session that was just opened its sandbox. Raises SandboxError."""
+        await begin_sandbox(session, self.loaded.config.sandbox, self.paths, self.options.sandbox)
 
     def fresh_instructions(self, session: LiveSession) -> None:
         """Read instruction files again for the next turn of this session."""
@@ -336,8 +338,7 @@ class Runtime:
         await self._http.aclose()
         self.calibration.save()
         await sweep_all()
-        if self._usage is not None:
-            await asyncio.to_thread(self._usage.close)
+        await self.books.close()
         self._close_log()
 
     # -- building ---------------------------------------------------------------------------
@@ -399,55 +400,6 @@ class Runtime:
         except OSError as error:
             raise ConfigError(f"--debug: cannot write {path}: {error.strerror or error}") from error
 
-    def _ledger(self, file: SessionFile) -> Ledger:
-        usage, project = self.usage_log(), file.header.workdir
-
-        def keep(row: LedgerRow) -> None:
-            file.append("usage", {"row": row.to_record()})
-            if not file.sealed:
-                usage.record(Booking(row, project, skill_of(file.messages)))
-
-        today = partial(usage.today, without_open_of=file.id)
-        ledger = Ledger(file.id, PriceBook.from_config(self.loaded.config), on_row=keep, today=today)
-        ledger.restore(_rows_of(file))
-        usage.fill(Booking(row, project) for row in ledger.rows)
-        return ledger
-
-    def _budget(self, file: SessionFile, ledger: Ledger) -> Budget:
-        """What the configuration allows, and over it what the user said in this session."""
-        settings = self.loaded.config.budget
-        turn = settings.turn or self.loaded.config.limits.max_usd
-        given: dict[Scope, Decimal | None] = {"turn": turn, "session": settings.session, "day": settings.day}
-        limits: dict[Scope, Decimal] = {scope: limit for scope, limit in given.items() if limit is not None}
-        said = [event for event in file.events if event.get("name") == "budget"]
-        if said:
-            limits = from_record(said[-1].get("limits", {}))
-        return Budget(ledger.totals, limits)
-
-    def usage_log(self) -> UsageLog:
-        """Every model call of the user on its way to usage.db, and what today cost; begun at the first question."""
-        if self._usage is None:
-            try:
-                post: Callable[..., object] = asyncio.get_running_loop().call_soon_threadsafe
-            except RuntimeError:
-                post = _drop  # no loop, nobody to tell
-            self._usage = UsageLog(
-                self.paths.usage_db,
-                on_trouble=lambda text: _post(post, self._usage_trouble, text),
-                on_today=lambda: _post(post, self._tell_today),
-            )
-            self._usage.start()
-        return self._usage
-
-    def _usage_trouble(self, text: str) -> None:
-        log.warning("usage.db: %s", text)
-        self.reporter.emit(Notice(key="usage_db.trouble", params={"text": text}, level="warn"))
-
-    def _tell_today(self) -> None:
-        today = self.usage_log().today()
-        if today is not None:
-            self.reporter.emit(TodayChanged(cost=today.cost, other=today.other_costs))
-
     def _system(self, session: LiveSession) -> str:
         key = session.id
         if key not in self._instructions:
@@ -464,24 +416,3 @@ class Runtime:
 def _limits(config: Config) -> Limits:
     limits = config.limits
     return Limits(max_steps=limits.max_steps, seconds=limits.timeout, tokens=limits.max_tokens)
-
-
-def _drop(*_: object) -> None:
-    """For a runtime that was built outside a loop."""
-
-
-def _post(post: Callable[..., object], act: Callable[..., None], *values: str) -> None:
-    """Call it in the runtime's loop, from another thread; a loop that has ended hears no more."""
-    with contextlib.suppress(RuntimeError):
-        post(act, *values)
-
-
-def _rows_of(file: SessionFile) -> list[LedgerRow]:
-    """The ledger rows a session file holds; a row that cannot be read is left out and logged."""
-    rows: list[LedgerRow] = []
-    for record in file.usage_rows:
-        try:
-            rows.append(LedgerRow.from_record(record["row"]))
-        except (KeyError, TypeError, ValueError) as error:
-            log.warning("%s: a usage record was skipped: %s", file.path, error)
-    return rows

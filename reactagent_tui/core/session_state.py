@@ -33,6 +33,7 @@ from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import CostTotals
+from reactagent_tui.core.prompt_gate import PromptGate
 from reactagent_tui.core.react.counting import Counters, WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
@@ -44,6 +45,7 @@ from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.sandboxing import SessionSandbox
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
@@ -77,6 +79,9 @@ class SessionState:
     tool_env: Mapping[str, str] = field(default_factory=dict[str, str])
     before_turn: Callable[[Any], None] = lambda _session: None
     """Called when a turn begins; the runtime reads instruction files again."""
+    gate: PromptGate | None = None
+    """Hooks that see prompts first."""
+    sandbox: SessionSandbox | None = None
     rewinder: Rewinder | None = None
     """What the agent did to files, and the way back. None: nothing is kept."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)

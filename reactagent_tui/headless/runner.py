@@ -38,6 +38,7 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.runtime import Options, Runtime
+from reactagent_tui.core.sandbox.git import SandboxError
 from reactagent_tui.core.tools.process import sweep_now
 from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
 
@@ -47,6 +48,7 @@ EXIT = {
     "PAUSED": 0,
     "ERROR": 1,
     "REFUSED": 1,
+    "BLOCKED": 4,
     "BUDGET": 3,
     "MAX_STEPS": 3,
     "TIMEOUT": 3,
@@ -99,6 +101,9 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
             used = {"model": local.model.name, "server": local.server.title, "base": local.server.base}
             reporter.say(t("local.used", **used), always=True)
         await runtime.windows_known()
+        await runtime.begin_sandbox(session)
+        if session.sandbox is not None:
+            session.sandbox.tell()
         session.jobs.outlive = task.keep_jobs
         session.tell_jobs()
         if left_out := runtime.trust.left_out(session.workdir):
@@ -117,6 +122,7 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
                 return 1 if outcome.level == "error" else 0
         return await _turn(session, message, reporter, out)
     finally:
+        await _end_sandboxes(runtime, reporter)
         for line in _job_lines(runtime, t, keep=task.keep_jobs):
             reporter.say(line, always=True)
         await runtime.close("all" if task.keep_jobs else "kept")
@@ -130,6 +136,18 @@ def _job_lines(runtime: Runtime, t: Callable[..., str], *, keep: bool) -> Iterat
                 yield t("jobs.kept", id=job.id, command=job.command, log=str(job.log_path))
             else:
                 yield t("jobs.ended_here", id=job.id, command=job.command)
+
+
+async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:
+    """Nobody is there to choose: what was changed is kept, and named on stderr."""
+    for session in runtime.sessions.values():
+        try:
+            kept = None if session.sandbox is None else await session.sandbox.end_unattended()
+        except SandboxError as error:
+            reporter.say(f"reactagent: {error}", always=True)
+            continue
+        if kept is not None:
+            reporter.say(reporter.t("sandbox.kept_changes", where=kept[0], n=kept[1]), always=True)
 
 
 async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessReporter, out: Output) -> int:

@@ -262,11 +262,10 @@ class ReactAgentApp(App[int]):
         self.run_worker(partial(self.chat.do, "clear_or_copy_or_stop_or_quit"), exit_on_error=False)
 
     async def action_quit(self) -> None:
-        """Stop everything and leave; with jobs that run the user says what becomes of them."""
-        from reactagent_tui.tui.screens.chat_jobs import leave
+        """Stop everything and leave; the user says what becomes of jobs that run and of work in a worktree."""
+        from reactagent_tui.tui.screens.quitting import leave_asking
 
-        if not leave(self.chat):
-            await self.leave(0)
+        await leave_asking(self.chat)
 
     async def leave(self, code: int, *, keep_jobs: Keep = "kept") -> None:
         """Stop the run, close the session, end what tools left behind, restore the terminal."""

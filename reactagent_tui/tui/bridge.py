@@ -384,7 +384,7 @@ class Bridge:
     async def _switch(self, agent: _Agent, wanted: str | None) -> None:
         runtime = agent.runtime
         assert runtime is not None
-        workdir = self.start_with.workdir if agent.session is None else agent.session.workdir
+        workdir = self.start_with.workdir if agent.session is None else Path(agent.session.file.header.workdir)
         resumed = None
         if wanted is not None:
             for session in runtime.sessions.values():
@@ -394,7 +394,9 @@ class Bridge:
                     agent.reporter.repeat(session.id)
                     return
             resumed = runtime.store.find(wanted, workdir) if wanted else runtime.store.latest(workdir)
-        agent.session = runtime.open_session(workdir, resume=resumed)
+        opened = runtime.open_session(workdir, resume=resumed)
+        await runtime.begin_sandbox(opened)
+        agent.session = opened
         await runtime.windows_known()
         agent.session.announce()
         agent.reporter.repeat(agent.session.id)

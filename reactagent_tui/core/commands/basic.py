@@ -7,10 +7,13 @@ import shlex
 
 from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
+from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.jobs import job_commands
 from reactagent_tui.core.commands.permissions import permission_commands
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.rewinding import rewind_commands
+from reactagent_tui.core.commands.sandbox import USAGE as SANDBOX_USAGE
+from reactagent_tui.core.commands.sandbox import sandbox
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.commands.todo import USAGE as TODO_USAGE
 from reactagent_tui.core.commands.todo import show_todo
@@ -40,6 +43,8 @@ def basic_commands() -> CommandRegistry:
             Command("allow", allow_repeats, "[times]", headless=False),
             Command("todo", show_todo, TODO_USAGE),
             Command("config", show_config),
+            Command("hooks", show_hooks),
+            Command("sandbox", sandbox, SANDBOX_USAGE),
             Command("debug", show_debug),
             *rewind_commands(),
             *permission_commands(),

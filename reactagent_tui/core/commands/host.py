@@ -11,14 +11,23 @@ from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.commands.registry import FolderTrustLike, Rules, Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message
 from reactagent_tui.core.safety.permissions import Mode
+from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
+
+
+class GateLike(Protocol):
+    """What prompts pass."""
+
+    @property
+    def hooks(self) -> SessionHooks: ...
 
 
 class SessionLike(Protocol):
@@ -34,6 +43,10 @@ class SessionLike(Protocol):
 
     @property
     def permissions(self) -> Rules: ...
+    @property
+    def gate(self) -> GateLike | None: ...
+    @property
+    def sandbox(self) -> SandboxLike | None: ...
     @property
     def mode(self) -> Mode: ...
     def set_mode(self, mode: Mode) -> None: ...
@@ -126,7 +139,7 @@ class SessionHost:
         return self.runtime.models()
 
     def sessions(self) -> list[SessionSummary]:
-        return self.runtime.store.list(self.session.workdir)
+        return self.runtime.store.list(Path(self.session.file.header.workdir))
 
     def set_mode(self, mode: Mode) -> None:
         self.session.set_mode(mode)
@@ -148,6 +161,14 @@ class SessionHost:
 
     def set_budget(self, scope: Scope, limit: Decimal | None) -> None:
         self.session.set_budget(scope, limit)
+
+    @property
+    def hooks(self) -> SessionHooks | None:
+        return None if self.session.gate is None else self.session.gate.hooks
+
+    @property
+    def sandbox(self) -> SandboxLike | None:
+        return self.session.sandbox
 
     def take_fallback(self) -> bool:
         return self.session.take_fallback()

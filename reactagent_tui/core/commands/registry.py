@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message, UserMessage
@@ -24,6 +25,9 @@ from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.trust import Verdict
+
+if TYPE_CHECKING:
+    from reactagent_tui.core.sandbox.port import SandboxLike
 
 Translate: TypeAlias = Callable[..., str]
 
@@ -74,6 +78,10 @@ class Host(Protocol):
     def budget(self) -> Budget | None: ...
     def set_budget(self, scope: Scope, limit: Decimal | None) -> None: ...
     def take_fallback(self) -> bool: ...
+    @property
+    def hooks(self) -> SessionHooks | None: ...
+    @property
+    def sandbox(self) -> SandboxLike | None: ...
     @property
     def jobs(self) -> SessionJobs: ...
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -160,6 +161,60 @@ class SkillSettings(Section):
     disabled: tuple[str, ...] = ()
 
 
+class HookCommand(Section):
+    """One command to run at an event."""
+
+    type: Literal["command"] = "command"
+    command: Annotated[str, Field(min_length=1)]
+    timeout: Annotated[float, Field(gt=0, le=60)] = 60.0
+    """Seconds."""
+
+
+class HookGroup(Section):
+    """Commands for the tools that `matcher` covers, a regular expression over the whole name; empty or `*`: all."""
+
+    matcher: str = ""
+    hooks: tuple[HookCommand, ...] = ()
+
+    @field_validator("matcher")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            re.compile("" if value == "*" else value)
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from error
+        return value
+
+
+class HookSettings(Section):
+    """What is run at which event, in the shape of Claude Code."""
+
+    PreToolUse: tuple[HookGroup, ...] = ()
+    PostToolUse: tuple[HookGroup, ...] = ()
+    UserPromptSubmit: tuple[HookGroup, ...] = ()
+    Stop: tuple[HookGroup, ...] = ()
+    Notification: tuple[HookGroup, ...] = ()
+
+
+class SandboxSettings(Section):
+    """Where the work of the agent cannot reach what it should not; `sandbox: worktree` is the same as its `kind`."""
+
+    kind: Literal["off", "worktree", "bwrap"] = "off"
+    network: bool = False
+    """May commands in bwrap use the network?"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_a_kind(cls, value: object) -> object:
+        if value is False:  # YAML reads a bare `off` as false
+            return {"kind": "off"}
+        if isinstance(value, str):
+            return {"kind": value}
+        if isinstance(value, dict) and cast("dict[str, object]", value).get("kind") is False:
+            return {**cast("dict[str, object]", value), "kind": "off"}
+        return cast("object", value)
+
+
 class UiSettings(Section):
     """The screen."""
 
@@ -209,6 +264,8 @@ class Config(Section):
     tools: ToolSettings = ToolSettings()
     tokens: TokenSettings = TokenSettings()
     skills: SkillSettings = SkillSettings()
+    hooks: HookSettings = HookSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     ui: UiSettings = UiSettings()
     logging: LogSettings = LogSettings()
 

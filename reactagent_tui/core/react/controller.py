@@ -84,6 +84,7 @@ class ReActController:
             ask=setup.reporter.ask,
             keep=self._keep_result,
             agent="/".join(setup.agent) or None,
+            hooks=setup.hooks,
         )
 
     # -- what the outside may do ------------------------------------------------------------
@@ -196,7 +197,7 @@ class ReActController:
     async def _act(self, message: AssistantMessage) -> None:
         """Do what the reply asks for, or end the run with its answer."""
         if not message.tool_calls:
-            self._answer(message)
+            await self._answer(message)
             return
         self._empty = False
         if message.stop_reason in ("length", "content_filter", "cut", "error"):
@@ -214,7 +215,7 @@ class ReActController:
                 results = await self.executor.run(message.tool_calls)
                 self.gate.after_step(message, results)
 
-    def _answer(self, message: AssistantMessage) -> None:
+    async def _answer(self, message: AssistantMessage) -> None:
         """A reply without calls ends the run, unless it is empty for the first time or the user steered."""
         if message.is_empty:
             if message.stop_reason in ("refusal", "content_filter"):
@@ -230,6 +231,11 @@ class ReActController:
             self._notice("run.answer_cut", level="warn")
         if self._take_steered():
             return
+        if self.setup.hooks is not None and message.stop_reason != "refusal":
+            more = await self.setup.hooks.before_stop(message.text)
+            if more is not None:
+                self._append(UserMessage(more, origin="nudge"))
+                return
         raise _End("REFUSED" if message.stop_reason == "refusal" else "ANSWER", message.text)
 
     def _refuse_cut(self, message: AssistantMessage) -> None:

@@ -38,6 +38,14 @@ class PermissionRules(Protocol):
     def grant(self, access: Access, pattern: str | None, scope: GrantScope = "session") -> None: ...
 
 
+class RunHooks(Protocol):
+    """Commands of the user that may object to a call, add to its result, and send a model that ends back to work."""
+
+    async def before_call(self, call: ToolCall, args: Mapping[str, Any]) -> str | None: ...
+    async def after_call(self, call: ToolCall, args: Mapping[str, Any], outcome: ToolOutcome) -> ToolOutcome: ...
+    async def before_stop(self, answer: str) -> str | None: ...
+
+
 @dataclass
 class _Slot:
     call: ToolCall
@@ -59,6 +67,7 @@ class Executor:
     ask: Callable[[Question], Awaitable[Answer]]
     keep: Callable[[ToolResult], None]
     agent: str | None = None
+    hooks: RunHooks | None = None
     created: set[str] = field(default_factory=set[str])
     changed: set[str] = field(default_factory=set[str])
     denied: list[ToolCall] = field(default_factory=list[ToolCall])
@@ -206,6 +215,8 @@ class Executor:
             if complaint is not None:
                 self._finish(slot, ToolOutcome(complaint, is_error=True, summary="bad arguments"), "failed")
                 return
+            if not await self._unopposed(slot):
+                return
             access = await self._allowed(slot, tool, ctx)
             if access is None:
                 return
@@ -215,8 +226,7 @@ class Executor:
                 await ctx.before_write(writes)
             slot.started = time.monotonic()
             self._event(slot, ToolStarted, call=slot.call)
-            outcome = with_hint(await tool.run(slot.args, ctx))
-            self._finish(slot, outcome, "failed" if outcome.is_error else "done")
+            await self._conclude(slot, with_hint(await tool.run(slot.args, ctx)))
             if writes is not None:
                 await ctx.after_write(writes)
         except asyncio.CancelledError:
@@ -230,6 +240,24 @@ class Executor:
             log.exception("tool %s raised", slot.call.name)
             text = observation.RAISED.format(kind=type(error).__name__, text=error)
             self._finish(slot, ToolOutcome(text, is_error=True, summary=type(error).__name__), "failed")
+
+    async def _unopposed(self, slot: _Slot) -> bool:
+        """No hook objects. They are asked before the user: what they stop needs no question."""
+        objection = None if self.hooks is None else await self.hooks.before_call(slot.call, slot.args)
+        if objection is None:
+            return True
+        self.denied.append(slot.call)
+        self._finish(slot, ToolOutcome(objection, is_error=True, summary="stopped by a hook"), "denied")
+        return False
+
+    async def _conclude(self, slot: _Slot, outcome: ToolOutcome) -> None:
+        """The call has run: whatever becomes of its hooks, this is its result."""
+        status: ResultStatus = "failed" if outcome.is_error else "done"
+        try:
+            if self.hooks is not None:
+                outcome = await self.hooks.after_call(slot.call, slot.args, outcome)
+        finally:
+            self._finish(slot, outcome, status)
 
     async def _allowed(self, slot: _Slot, tool: Tool, ctx: ToolContext) -> Access | None:
         """What the call may touch, or None when it may not run (the slot says why)."""

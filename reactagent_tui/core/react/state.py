@@ -14,7 +14,7 @@ from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, 
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.counting import WindowCounter
-from reactagent_tui.core.react.executor import PermissionRules
+from reactagent_tui.core.react.executor import PermissionRules, RunHooks
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.protocol import ActionProtocol
 from reactagent_tui.core.react.protocols import Protocols
@@ -116,6 +116,7 @@ class RunSetup:
     protocols: Protocols = field(default_factory=Protocols)
     """Share it between the runs of a session: it remembers what servers refused."""
     debug: StepLog | None = None
+    hooks: RunHooks | None = None
 
 
 @dataclass(frozen=True, slots=True)

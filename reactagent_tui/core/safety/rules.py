@@ -15,7 +15,7 @@ from reactagent_tui.core.safety.read_only import is_sink
 
 SHELL_TOOL = "run_shell_command"
 
-_ALIASES: dict[str, tuple[str, ...]] = {
+ALIASES: dict[str, tuple[str, ...]] = {
     "Bash": (SHELL_TOOL,),
     "Shell": (SHELL_TOOL,),
     "Read": ("read_file", "grep", "glob", "list_dir"),
@@ -31,6 +31,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "Agent": ("spawn_subagent",),
     "Task": ("spawn_subagent",),
 }
+"""Claude Code's names of tools, and ours."""
 _RULE = re.compile(r"\s*([A-Za-z_][\w.*-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _SERVER = re.compile(r"mcp__(?:(?!__)[\w-])+")
 """`mcp__github`: every tool of that server."""
@@ -61,7 +62,7 @@ def parse_rule(text: str) -> Rule:
     if found is None:
         raise ValueError(f"{text!r} is no permission rule; write tool or tool(pattern)")
     name, spec = found[1], found[2]
-    return Rule(text.strip(), _ALIASES.get(name, (name,)), None if spec in (None, "", "*") else spec)
+    return Rule(text.strip(), ALIASES.get(name, (name,)), None if spec in (None, "", "*") else spec)
 
 
 def command_matches(spec: str, command: str) -> bool:

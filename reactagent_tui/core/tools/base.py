@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -61,6 +61,8 @@ class ToolContext:
     """The checklist of this session."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Extra environment for commands (`SKILL_DIR`)."""
+    wrap: Callable[[Sequence[str], Path], list[str]] | None = None
+    """Puts walls around a command that starts in a folder."""
     before_write: Callable[[Access], Awaitable[None]] = no_gate
     """Awaited before a call that writes: what it may change is kept first."""
     after_write: Callable[[Access], Awaitable[None]] = no_gate

@@ -286,8 +286,10 @@ def spawn(
     env: Mapping[str, str],
     on_output: Callable[[bytes], None],
     stdin: bytes | None = None,
+    stderr: int = subprocess.STDOUT,
 ) -> ChildProcess:
-    """Start a program in a session of its own, stdout and stderr in one pipe, stdin at `stdin` or empty.
+    """Start a program in a session of its own, stdout and stderr in one pipe (unless `stderr` is a file descriptor of
+    the caller's), stdin at `stdin` or empty.
 
     Call it in a running loop; any thread's loop will do. Raises OSError when the program or `cwd` does not exist.
     """
@@ -311,7 +313,7 @@ def spawn(
             env=tagged,
             stdin=source,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=stderr,
             bufsize=0,
             start_new_session=sys.platform != "win32",
         )

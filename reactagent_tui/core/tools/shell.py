@@ -110,7 +110,10 @@ class RunShellCommand(ToolBase[ShellArgs]):
         encoding = console_encoding()
         output = CommandOutput(ctx.log_dir, ctx.call_id, LiveOutput(ctx.output), encoding)
         env = child_env(os.environ, ctx.env, secrets=self._secrets, encoding=encoding)
-        child = spawn(shell_argv(args.command), cwd=workdir, env=env, on_output=output.feed)
+        argv = shell_argv(args.command)
+        if ctx.wrap is not None:
+            argv = ctx.wrap(argv, workdir)
+        child = spawn(argv, cwd=workdir, env=env, on_output=output.feed)
         with ctx.jobs.foreground(ctx.call_id) as sent:
             try:
                 await asyncio.wait((child.exited, sent), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)

@@ -25,6 +25,7 @@ from reactagent_tui.core.events import (
     RetryScheduled,
     RunEnded,
     RunStarted,
+    SandboxChanged,
     SessionChanged,
     StepStarted,
     TextDelta,
@@ -178,7 +179,9 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
         case ModeChanged(mode=mode):
             chat.mode = mode
             chat.next_price.changed()
-            chat.prompt.set_mode(mode)
+            chat.prompt.set_mode(mode, chat.sandbox_note)
+        case SandboxChanged(sandbox=kind):
+            chat.show_sandbox(kind)
         case ModelChanged():
             _model_changed(chat, event)
         case TitleChanged(title=title):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from reactagent_tui.core.events import JobChanged, JobInfo
 from reactagent_tui.tui.presenter import format_seconds
 
 if TYPE_CHECKING:
+    from reactagent_tui.core.tools.jobs import Keep
     from reactagent_tui.tui.screens.chat import ChatScreen
     from reactagent_tui.tui.screens.leaving import Choice
 
@@ -81,8 +83,8 @@ def open_jobs(chat: ChatScreen, _arguments: str = "") -> None:
     chat.app.push_screen(JobsScreen(chat.t, look, kill))
 
 
-def leave(chat: ChatScreen) -> bool:
-    """Ask what becomes of running jobs; False: there are none, or the question is open already."""
+def ask_about_jobs(chat: ChatScreen, go_on: Callable[[Keep], Awaitable[None]]) -> bool:
+    """Ask what becomes of running jobs, then go on leaving; False: there are none, or the question is open already."""
     from reactagent_tui.tui.screens.leaving import LeavingScreen
 
     jobs = list(chat.running_jobs.values())
@@ -91,8 +93,7 @@ def leave(chat: ChatScreen) -> bool:
 
     def decided(choice: Choice | None) -> None:
         if choice in ("kill", "keep"):
-            work = partial(chat.home.leave, 0, keep_jobs="all" if choice == "keep" else "none")
-            chat.app.run_worker(work, exit_on_error=False)
+            chat.app.run_worker(partial(go_on, "all" if choice == "keep" else "none"), exit_on_error=False)
 
     chat.app.push_screen(LeavingScreen(chat.t, [job.command for job in jobs]), decided)
     return True

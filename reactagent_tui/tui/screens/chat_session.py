@@ -45,6 +45,8 @@ class ChatSession(Screen[None]):
     _commands: tuple[Completion, ...] = ()
     _draft_timer: Any = None
     _leaving = False
+    sandbox_note = ""
+    """Where the session works or what stands around its commands, when that is not just the folder."""
     _is_ready = False
 
     def __init__(self) -> None:
@@ -115,7 +117,7 @@ class ChatSession(Screen[None]):
         me.jobs_tray.clear()
         self._list_tools(event.messages)
         me.set_title(event.title)
-        me.prompt.set_mode(event.mode)
+        me.prompt.set_mode(event.mode, self.sandbox_note)
         me.usage_panel.show_totals(event.totals, event.context_used, 0)
         me.dock.close()  # a question of the session that was on the screen: it is asked again on the way back
         me.stopping = me.pausing = me.can_resume = False
@@ -146,6 +148,20 @@ class ChatSession(Screen[None]):
             me.t("welcome.commands"),
         )
         me.transcript.add_blocks((TextBlock(lines[0], "bold"), *(TextBlock(line, "dim") for line in lines[1:])))
+
+    def show_sandbox(self, kind: str) -> None:
+        """The prompt's border says what protects the user's folder; the place line says where the session is."""
+        me = self._me
+        self.sandbox_note = "" if kind == "off" else kind
+        me.prompt.set_mode(me.mode, self.sandbox_note)
+        me.run_worker(self._find_place, group="place", exclusive=True, exit_on_error=False)
+
+    async def _find_place(self) -> None:
+        async def place(agent: Any) -> Path:
+            return agent.session.workdir
+
+        self._me.workdir = await self._home.bridge.query(place)
+        await self._read_place()
 
     def set_title(self, title: str) -> None:
         me = self._me

@@ -70,7 +70,7 @@ async def test_today_counts_every_session_of_this_and_of_earlier_processes(clean
     await until(lambda: of_kind(reporter, TodayChanged))
     await turn(one)
     await turn(two)
-    today = runtime.usage_log().today()
+    today = runtime.books.usage_log().today()
     assert today is not None
     assert today.calls == before + len(one.ledger.rows) + len(two.ledger.rows)
     await runtime.close()

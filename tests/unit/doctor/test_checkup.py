@@ -32,7 +32,8 @@ def answers(stream: Callable[..., Answer], **how: Any) -> Callable[[Asked], Answ
         body = json.dumps(asked.body)
         if "city_time" in body:
             return stream(calls=CITIES, **how)
-        return stream("Red" if "image" in body else "OK", **how)
+        pictured = any(mark in body for mark in ("image_url", "input_image", '"image"', "inlineData", "inline_data"))
+        return stream("Red" if pictured else "OK", **how)
 
     return answer
 

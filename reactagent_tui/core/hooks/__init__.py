@@ -1,0 +1,1 @@
+"""Commands of the user that are told what the agent does, and may object."""
