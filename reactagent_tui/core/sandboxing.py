@@ -26,6 +26,7 @@ from reactagent_tui.core.sandbox.worktree import (
 )
 
 if TYPE_CHECKING:
+    from reactagent_tui.core.checkpoints.rewinder import Rewinder
     from reactagent_tui.core.config.schema import SandboxSettings
     from reactagent_tui.core.paths import Paths
     from reactagent_tui.core.reporter import Reporter
@@ -43,6 +44,7 @@ class MovableSession(Protocol):
     file: SessionFile
     reporter: Reporter
     sandbox: SessionSandbox | None
+    rewinder: Rewinder | None
 
     @property
     def id(self) -> str: ...
@@ -114,7 +116,7 @@ class SessionSandbox:
             self._bwrap = None
         if kind == "worktree":
             tree, notes = await asyncio.to_thread(open_worktree, self.home, self._folder, session.id)
-            self._move(tree)
+            await self._move(tree)
             self._notice("sandbox.entered", folder=tree.root)
             for key, count in notes:
                 self._notice(key, level="warn", n=count)
@@ -138,21 +140,21 @@ class SessionSandbox:
         self._must_rest()
         done = await asyncio.to_thread(apply, tree, self._folder)
         if not done.conflicts:
-            self._left(tree)
+            await self._left(tree)
         return done
 
     async def keep(self, tree: Worktree) -> str:
         """Leave the work on a branch (a copy: in its folder). Raises SandboxError."""
         self._must_rest()
         name = await asyncio.to_thread(keep, tree, self._folder)
-        self._left(tree)
+        await self._left(tree)
         return name
 
     async def discard(self, tree: Worktree) -> None:
         """Throw the work away. Raises SandboxError."""
         self._must_rest()
         await asyncio.to_thread(discard, tree, self._folder)
-        self._left(tree)
+        await self._left(tree)
 
     async def end_unattended(self) -> tuple[str, int] | None:
         """Nobody is there to choose: keep what was changed, (where, how many files); nothing changed: tidy up."""
@@ -173,23 +175,25 @@ class SessionSandbox:
         tree = replace(tree, pid=os.getpid())
         await asyncio.to_thread(save, tree, self._folder)
         self.home = Path(tree.origin)
-        self._move(tree)
+        await self._move(tree)
         self._notice("sandbox.entered_again", folder=tree.root)
 
-    def _move(self, tree: Worktree) -> None:
+    async def _move(self, tree: Worktree) -> None:
         self._tree = tree
-        self._go_to(tree.workdir)
+        await self._go_to(tree.workdir)
 
-    def _left(self, tree: Worktree) -> None:
+    async def _left(self, tree: Worktree) -> None:
         if tree is self._tree:
             self._tree = None
-            self._go_to(self.home)
+            await self._go_to(self.home)
             self.tell()
 
-    def _go_to(self, workdir: Path) -> None:
+    async def _go_to(self, workdir: Path) -> None:
         session = self._session
         session.workdir = workdir
         session.permissions.workspace_roots = (workdir, *session.permissions.workspace_roots[1:])
+        if session.rewinder is not None:
+            await session.rewinder.move(workdir, session.permissions.workspace_roots)
         if session.file.messages:
             session.file.append_message(UserMessage(MOVED.format(workdir=workdir), origin="reminder"))
 

@@ -101,6 +101,11 @@ class Rewinder:
             self._asking.cancel()
         self.turns.begin_turn(at, prompt, may_write=may_write)
 
+    async def move(self, workdir: Path, roots: Sequence[Path]) -> None:
+        """The session works in another folder from the next turn on. Between turns only."""
+        await self.turns.move(workdir, roots)
+        self._workdir = workdir
+
     # -- looking ----------------------------------------------------------------------------
 
     async def points(self) -> list[Point]:

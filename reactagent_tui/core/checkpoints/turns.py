@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,12 @@ class TurnCheckpoints:
         """Wait until the last turn that ended is wholly known; gives what it changed."""
         ending = self._ending
         return [] if ending is None else await asyncio.shield(ending)
+
+    async def move(self, workdir: Path, roots: Sequence[Path]) -> None:
+        """Watch other folders from the next turn on. What is kept, and where, stays as it is."""
+        await self.settled()
+        self.where = replace(self.where, workdir=workdir, roots=tuple(roots))
+        self._scanner.roots = self.where.roots
 
     async def journal(self) -> Journal:
         """The steps of this session, the last turn included."""

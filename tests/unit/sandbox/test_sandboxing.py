@@ -16,6 +16,7 @@ from reactagent_tui.core.events import Notice, SandboxChanged
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.reporter import RecordingReporter
 from reactagent_tui.core.runtime import Options, Runtime
+from reactagent_tui.core.safety.access import Access
 from reactagent_tui.core.sandbox.worktree import load_all, save
 from reactagent_tui.locales import Translator
 from tests.unit.sandbox.test_worktree import git
@@ -66,6 +67,28 @@ async def test_a_session_works_elsewhere_and_comes_home(tmp_path: Path) -> None:
     assert "no worktree" in await said(run, session, "keep")
     events = run.reporter.events  # type: ignore[attr-defined]
     assert [e.sandbox for e in events if isinstance(e, SandboxChanged)] == ["off"]
+    await run.close()
+
+
+async def test_a_turn_in_a_worktree_can_be_taken_back(tmp_path: Path) -> None:
+    """What a command did there is found, what the user does at home meanwhile is not taken for the agent's."""
+    folder = repo(tmp_path)
+    run = runtime(tmp_path, "worktree")
+    session = run.open_session(folder)
+    await run.begin_sandbox(session)
+    turns = session.rewinder.turns if session.rewinder else None
+    assert turns is not None
+    turns.begin_turn(0, "go")
+    await turns.before_write(Access("run_shell_command", command="./go"))
+    (session.workdir / "a.txt").write_text("two\n")
+    (folder / "a.txt").write_text("the user's\n")
+    files = await turns.end_turn(60)
+    assert files is not None
+    assert [(one.shown, one.verb) for one in files] == [("a.txt", "changed")]
+    assert session.rewinder is not None
+    assert [one.path for one in await session.rewinder.changes(None)] == [str(session.workdir / "a.txt")]
+    await said(run, session, "discard")
+    assert turns.where.roots == (folder,)
     await run.close()
 
 
