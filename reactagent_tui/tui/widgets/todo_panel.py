@@ -31,6 +31,8 @@ class TodoPanel(Painted):
 
     def update_todo(self, items: Sequence[TodoItem]) -> None:
         """The whole list."""
+        if tuple(items) == self._items:
+            return
         self._items = tuple(items)
         self.display = bool(items)
         rows = min(len(items), MOST_ROWS) + 2
@@ -59,6 +61,8 @@ class TodoLine(Painted):
 
     def update_todo(self, items: Sequence[TodoItem]) -> None:
         """The whole list; one that is done is shown no more."""
+        if tuple(items) == self._items:
+            return
         self._items = tuple(items)
         self._fit()
 

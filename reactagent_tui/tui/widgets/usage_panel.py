@@ -120,7 +120,7 @@ class UsagePanel(Painted):
     def _fit_height(self) -> None:
         lines = 1
         if self._event is not None:
-            lines = 7 + bool(self._today) + self._has_writes + (self._budget is not None) + bool(self._step_costs)
+            lines = 8 + self._has_writes + (self._budget is not None) + bool(self._step_costs)
         if self.styles.height is None or self.styles.height.value != lines:
             self.styles.height = lines
 
@@ -205,9 +205,11 @@ class UsagePanel(Painted):
             self._amount("usage.turn", event.totals.turn_cost, event.totals, speed, width),
             self._amount("usage.session", event.totals.session_cost, event.totals, per_minute, width),
         ]
-        if self._today:
-            others = " ".join(f"+ {format_money(money)}" for money in self._today[1:])
-            lines.append(self._amount("usage.today", self._today[0], event.totals, others, width))
+        if not self._today:  # its place is kept: what stands below must not move when it is known
+            lines.append(Content.styled(pad(self._t("usage.today"), 9) + pad_left("…", 8), "$text-muted"))
+            return lines
+        others = " ".join(f"+ {format_money(money)}" for money in self._today[1:])
+        lines.append(self._amount("usage.today", self._today[0], event.totals, others, width))
         return lines
 
     def _amount(self, key: str, money: Money, totals: CostTotals, right: str, width: int) -> Content:

@@ -33,9 +33,10 @@ async def test_the_panel_reads_as_drawn() -> None:
         assert lines[5] == ["Turn", "~$0.031", "84", "tok/s"]
         assert lines[6][:2] == ["Session", "$0.184"]
         assert lines[6][2].endswith("/min")
-        assert lines[7][0] == "Budget"
-        assert lines[7][-1] == "$2.00"
-        assert app.usage.size.height == len(lines) == 9
+        assert lines[7] == ["Today", "…"]
+        assert lines[8][0] == "Budget"
+        assert lines[8][-1] == "$2.00"
+        assert app.usage.size.height == len(lines) == 10
 
 
 async def test_every_line_ends_at_the_same_column_in_any_width() -> None:
@@ -124,7 +125,7 @@ async def test_today_is_a_third_line_once_it_is_known() -> None:
     app = Gallery()
     async with app.run_test(size=(120, 40)) as pilot:
         app.fill()
-        assert "Today" not in shown(app)
+        assert shown(app).splitlines()[7].split() == ["Today", "…"]
         height = len(app.usage.paint(37, 20))
         event = usage_event()
         told = replace(event.totals, today_cost=Money(Decimal("1.5"), "estimated"))
@@ -135,7 +136,7 @@ async def test_today_is_a_third_line_once_it_is_known() -> None:
         app.usage.update_today(Money(None, "unknown"), (Money(Decimal(3), "reported", "CNY"),))
         assert shown(app).splitlines()[7].split() == ["Today", "—", "+", "¥3.00"]
         await pilot.pause()
-        assert app.usage.size.height == len(app.usage.paint(37, 20)) == height + 1
+        assert app.usage.size.height == len(app.usage.paint(37, 20)) == height
         app.usage.show_totals(CostTotals(), 0, 1000)
         assert "Today" in shown(app)
 
