@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from reactagent_tui.core.books import Books
@@ -35,7 +36,7 @@ from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
 from reactagent_tui.core.prompt.composer import PromptParts, compose, join
 from reactagent_tui.core.prompt.project import instruction_files
-from reactagent_tui.core.prompt_gate import open_gate
+from reactagent_tui.core.prompt_gate import PromptGate, open_gate
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
@@ -305,13 +306,22 @@ class Runtime:
         session.rewinder = rewinder_of(session, roots, self.paths)
         if resume is not None:
             session.jobs.restore(resume.events)
-        session.gate = open_gate(session, config.hooks, self._key_variables, trusted=self.trust.is_trusted(workdir))
+        session.gate = self._gate(session)
         self.sessions[session.id] = session
         return session
 
     def _model_of(self, config: Config) -> str | None:
         """The model that a trusted folder names; None: the user's own."""
         return None if self.options.demo or config.model == self.loaded.config.model else config.model
+
+    def _gate(self, session: LiveSession) -> PromptGate | None:
+        """The user's hooks, and those of a folder that is trusted; hooks that cannot be read are told and left out."""
+        open_with = partial(open_gate, session, self.loaded.config.hooks, self._key_variables)
+        try:
+            return open_with(trusted=self.trust.is_trusted(session.workdir))
+        except ConfigError as error:
+            self.reporter.emit(Notice(key="trust.bad_config", params={"text": str(error)}, level="error"))
+            return open_with(trusted=False)
 
     async def begin_sandbox(self, session: LiveSession) -> None:
         """Give a session that was just opened its sandbox. Raises SandboxError."""

@@ -23,7 +23,7 @@ _KEYS: tuple[KeyPath, ...] = (
     ("limits", "max_steps"),
     ("limits", "timeout"),
     ("limits", "loop_window"),
-    ("tools",),
+    ("tools", "shell_timeout"),
     ("skills",),
 )
 _ADDED: tuple[KeyPath, ...] = (("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"))
@@ -33,6 +33,8 @@ def project_values(source: Source, values: Mapping[KeyPath, Any], below: Mapping
     """The values of a folder's file as a layer over `below`. Raises ConfigError for a key that it may not set."""
     found: dict[KeyPath, Any] = {}
     for path, value in values.items():
+        if path[0] == "hooks":
+            continue  # read by core.hooks.sources: a folder's hooks stand beside the user's, they never replace them
         if not any(path[: len(key)] == key for key in _KEYS) and value:
             names = ", ".join(dotted(key) for key in _KEYS)
             raise ConfigError(

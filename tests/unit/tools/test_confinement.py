@@ -13,7 +13,7 @@ import pytest
 
 from reactagent_tui.core.safety.access import Allow, Ask, Mode
 from reactagent_tui.core.safety.permissions import Permissions
-from reactagent_tui.core.tools import disk
+from reactagent_tui.core.tools import atomic_write
 from reactagent_tui.core.tools.anchored import CAN_ANCHOR, Anchored, anchored
 from reactagent_tui.core.tools.atomic_write import write_atomically
 from reactagent_tui.core.tools.base import ToolContext, ToolOutcome
@@ -233,13 +233,13 @@ def test_a_path_that_changes_right_before_the_write(
 def test_a_folder_that_is_swapped_in_the_middle_of_the_write(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     target = place.work / "src" / "victim.txt"
     target.write_text("inside\n")
-    real = disk._write_new
+    real = atomic_write._write_new
 
-    def then_swap(folder: Anchored, temp: str, data: bytes, like: os.stat_result | None) -> None:
-        real(folder, temp, data, like)
+    def then_swap(folder: Anchored, temp: str, data: bytes, old: Path, like: os.stat_result | None) -> None:
+        real(folder, temp, data, old, like)
         swap_folder(place)
 
-    monkeypatch.setattr(disk, "_write_new", then_swap)
+    monkeypatch.setattr(atomic_write, "_write_new", then_swap)
     write_atomically(target, "src/victim.txt", b"new\n", b"inside\n", threading.Event())
     assert snapshot(place.outside) == {str(place.victim): SECRET.encode()}
     assert (place.work / "was" / "victim.txt").read_text() == "new\n"  # the folder that was allowed, where it is now

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from reactagent_tui.core.tools import atomic_write, changes, disk, swap
+from reactagent_tui.core.tools import anchored, atomic_write, changes, disk, swap
 from reactagent_tui.core.tools.base import ToolContext, ToolOutcome
 from reactagent_tui.core.tools.edit_file import EditFile
 from reactagent_tui.core.tools.places import PathLocks
@@ -29,6 +29,8 @@ from reactagent_tui.core.tools.write_file import WriteFile
 LOCKS = PathLocks()
 CALLS = ("open", "mkdir", "fsync", "fchmod", "link", "replace", "unlink", "stat")
 """What may fail while a file is written, by its name in `os`."""
+IN_FOLDER = ("mkdir", "unlink")
+"""The same for what is done in a folder that is held open."""
 
 
 async def read(ctx: ToolContext, path: str) -> ToolOutcome:
@@ -71,6 +73,9 @@ def failing_at(number: int, code: int, patch: pytest.MonkeyPatch) -> Iterator[li
         def __getattr__(self, name: str) -> Any:
             return getattr(os, name)
 
+    in_folder = Thin()
+    for name in IN_FOLDER:
+        setattr(in_folder, name, counted(name, getattr(os, name)))
     thin = Thin()
     for name in CALLS:
         setattr(thin, name, counted(name, getattr(os, name)))
@@ -79,7 +84,8 @@ def failing_at(number: int, code: int, patch: pytest.MonkeyPatch) -> Iterator[li
         here.setattr(swap, "os", thin)
         here.setattr(swap, "exchange", counted("exchange", swap.exchange))
         here.setattr(atomic_write, "_look", counted("look", atomic_write._look))
-        here.setattr(Path, "mkdir", counted("mkdir", Path.mkdir))
+        here.setattr(atomic_write, "_write_new", counted("write new", atomic_write._write_new))
+        here.setattr(anchored, "os", in_folder)
         yield calls
 
 
@@ -106,6 +112,8 @@ async def test_a_failure_at_any_step_leaves_everything_as_it_was(
                 assert "disk is full" in outcome.text
         else:  # a step that is no reason to give up: syncing the folder, taking away the temporary file
             assert (file_ctx.workdir / name).read_text() == "new\n", calls
+            for left in list(file_ctx.workdir.rglob("*.tmp")):
+                left.unlink()
             if is_new:
                 (file_ctx.workdir / name).unlink()
                 for folder in ("new/deep", "new"):
@@ -113,8 +121,6 @@ async def test_a_failure_at_any_step_leaves_everything_as_it_was(
                 file_ctx.files_seen.forget(file_ctx.workdir / name)
             else:
                 await write(file_ctx, name, "old\n")
-            for left in file_ctx.workdir.rglob("*.tmp"):
-                left.unlink()
     else:
         raise AssertionError("the write never got through")
     assert failures >= 3
@@ -266,9 +272,9 @@ async def test_a_file_that_appears_while_it_is_created(
     path = file_ctx.workdir / "a"
     real = swap.put_new
 
-    def late(new: Path, target: Path, shown: str) -> None:
+    def late(new: Path, target: Path, shown: str, **more: Any) -> None:
         path.write_text("somebody else\n")
-        real(new, target, shown)
+        real(new, target, shown, **more)
 
     def no_links(*args: Any, **options: Any) -> None:
         raise OSError(errno.EPERM, "no links here")
@@ -391,10 +397,10 @@ async def test_a_folder_that_may_not_be_written(file_ctx: ToolContext, monkeypat
     path.write_text("old\n")
     real = os.open
 
-    def refused(name: Any, flags: int, *args: Any) -> int:
+    def refused(name: Any, flags: int, *args: Any, **more: Any) -> int:
         if flags & os.O_CREAT:
             raise PermissionError(errno.EACCES, "Permission denied", str(name))
-        return real(name, flags, *args)
+        return real(name, flags, *args, **more)
 
     monkeypatch.setattr(atomic_write.os, "open", refused)
     outcome = await edit(file_ctx, "a", "old", "new")
