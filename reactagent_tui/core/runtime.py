@@ -11,7 +11,6 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from reactagent_tui.core.books import Books
@@ -316,12 +315,12 @@ class Runtime:
 
     def _gate(self, session: LiveSession) -> PromptGate | None:
         """The user's hooks, and those of a folder that is trusted; hooks that cannot be read are told and left out."""
-        open_with = partial(open_gate, session, self.loaded.config.hooks, self._key_variables)
+        hooks = self.loaded.config.hooks
         try:
-            return open_with(trusted=self.trust.is_trusted(session.workdir))
+            return open_gate(session, hooks, self._key_variables, trusted=self.trust.is_trusted(session.workdir))
         except ConfigError as error:
             self.reporter.emit(Notice(key="trust.bad_config", params={"text": str(error)}, level="error"))
-            return open_with(trusted=False)
+            return open_gate(session, hooks, self._key_variables, trusted=False)
 
     async def begin_sandbox(self, session: LiveSession) -> None:
         """Give a session that was just opened its sandbox. Raises SandboxError."""
