@@ -183,13 +183,8 @@ class SessionState:
         """What may be spent before the program asks; kept with the session. None: no such limit."""
         if self.budget is not None:
             self.budget.set(scope, limit)
-            self.budget_changed()
-
-    def budget_changed(self) -> None:
-        """Keep the limits and show the one that is used up most."""
-        assert self.budget is not None
-        self.file.append("event", {"name": "budget", "limits": as_record(self.budget.limits)})
-        self._tell_budget()
+            self.file.append("event", {"name": "budget", "limits": as_record(self.budget.limits)})
+            self._tell_budget()
 
     def _tell_model(self) -> None:
         info = self.provider.info

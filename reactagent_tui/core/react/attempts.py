@@ -65,11 +65,12 @@ class Attempts:
 
         `make_request` is called again when the model or the form of the request changed.
         """
-        request, cause, attempt = make_request(), "step", 0
+        request, attempt = make_request(), 0
+        cause: Cause = "step"
         while True:
             attempt += 1
             made = reader() if reader is not None else self.dialect.reader(tools)
-            stream = self._open(request, made, step, "retry" if cause == "retry" else "step")
+            stream = self._open(request, made, step, cause)
             try:
                 reading = await stream.read()
             except ProviderError as error:

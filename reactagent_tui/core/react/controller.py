@@ -32,17 +32,16 @@ from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, To
 from reactagent_tui.core.react import observation, two_phase
 from reactagent_tui.core.react.attempts import Attempts
 from reactagent_tui.core.react.budget_gate import SUMMARISE, BudgetGate
+from reactagent_tui.core.react.counting import newest_that_fit
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
 from reactagent_tui.core.react.protocol import Reading
 from reactagent_tui.core.react.protocols import Dialect
 from reactagent_tui.core.react.state import RunResult, RunSetup
-from reactagent_tui.core.sessions.window import select
 
 log = logging.getLogger(__name__)
 
 CUT_REPEATS = 2
-OUTPUT_RESERVE = 8192
 EMPTY_NUDGE = "Your last reply held no answer and no tool call. Please give the answer, or call a tool."
 
 
@@ -301,9 +300,7 @@ class ReActController:
         setup = self.setup
         info = setup.provider.info
         system = setup.system()
-        fixed = setup.counter.fixed(system, tools)
-        budget = info.context_size - fixed - min(info.max_output or OUTPUT_RESERVE, info.context_size // 4)
-        chosen = select(setup.history.messages, budget, setup.counter.message)
+        chosen = newest_that_fit(setup.counter, info, system, tools, setup.history.messages)
         if chosen.dropped_turns:
             self._notice("context.turns_left_out", level="warn", n=chosen.dropped_turns)
         messages = two_phase.with_thought(chosen.messages, thought, self.step) if thought else chosen.messages

@@ -12,8 +12,11 @@ from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.estimator import TokenEstimator
 from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_message, weigh_tools
 from reactagent_tui.core.messages import AssistantMessage, Message
+from reactagent_tui.core.sessions.window import Selection, select
 
 KEEP = 20_000
+OUTPUT_RESERVE = 8192
+"""Tokens of the window that are kept free for an answer of no known limit."""
 SHORT_REPLY = 40
 """Tokens; shorter replies are mostly frame and teach nothing."""
 
@@ -115,6 +118,14 @@ def _replay_of(info: ModelInfo) -> ReasoningReplay:
             return "never"
         case _:
             return info.rules.reasoning_replay
+
+
+def newest_that_fit(
+    counter: WindowCounter, info: ModelInfo, system: str, tools: Sequence[ToolSpec], messages: Sequence[Message]
+) -> Selection:
+    """The turns that the next request to this model holds: what is left beside instructions, tools and an answer."""
+    reserve = min(info.max_output or OUTPUT_RESERVE, info.context_size // 4)
+    return select(messages, info.context_size - counter.fixed(system, tools) - reserve, counter.message)
 
 
 class Counters:

@@ -18,14 +18,10 @@ from reactagent_tui.core.llm.cache_habits import cache_habit
 from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.tokens import Weight, weigh_message
 from reactagent_tui.core.messages import Message, UserMessage
-from reactagent_tui.core.react.counting import WindowCounter
+from reactagent_tui.core.react.counting import WindowCounter, newest_that_fit
 from reactagent_tui.core.react.protocols import Dialect, Protocols
 from reactagent_tui.core.sessions.resume_size import resume_size
-from reactagent_tui.core.sessions.window import select
 from reactagent_tui.core.tools.toolkit import Toolkit
-
-_RESERVE = 8192
-"""Tokens of the window that are kept free for the answer, as in the loop."""
 
 
 class _History(Protocol):
@@ -152,11 +148,8 @@ def next_request(session: Conversation) -> ModelRequest:
     """What the next call would send if nothing were added."""
     info = session.provider.info
     system, tools = session.system(session), tuple(session.toolkit.specs())
-    room = info.context_size - min(info.max_output or _RESERVE, info.context_size // 4)
-    budget = room - session.counter.fixed(system, tools)
-    messages: Sequence[Message] = select(session.file.messages, budget, session.counter.message).messages
-    dialect = Dialect(session.protocols)
-    return dialect.request(info, system, messages, tools)
+    chosen = newest_that_fit(session.counter, info, system, tools, session.file.messages)
+    return Dialect(session.protocols).request(info, system, chosen.messages, tools)
 
 
 def _beginning(counter: WindowCounter, request: ModelRequest, messages: int) -> int:
