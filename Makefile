@@ -42,7 +42,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  "$$python" -m venv --clear $(VENV) || { \
 	    echo "$$python cannot make a venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
 	fi
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[dev,memory]'
 	@touch $@
 
 run: $(INSTALLED)
@@ -72,7 +72,7 @@ bench: $(INSTALLED)
 constraints:
 	@python3 -m venv --clear build/uv && build/uv/bin/python -m pip install --disable-pip-version-check --quiet uv
 	@{ sed -n '/^#/p' constraints.txt; \
-	  echo hatchling | build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra dev \
+	  echo hatchling | build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --upgrade --extra dev --extra memory \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml - | grep -v "== 'emscripten'"; \
 	} > build/constraints.txt && mv build/constraints.txt constraints.txt && rm -r build/uv
 

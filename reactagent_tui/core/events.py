@@ -11,33 +11,19 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
+from reactagent_tui.core.agent_events import (
+    AgentFinished,
+    AgentStarted,
+    PipelineFinished,
+    PipelineStarted,
+    PipelineStepFinished,
+    PipelineStepStarted,
+)
 from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.event_base import EndReason, EventBase
 from reactagent_tui.core.messages import AssistantMessage, ResultStatus, ToolCall, UserMessage
 from reactagent_tui.core.money import NOTHING_SPENT, CostTotals, Money
 from reactagent_tui.core.usage import Usage
-
-EndReason = Literal[
-    "ANSWER", "REPETITION", "MAX_STEPS", "BUDGET", "TIMEOUT", "INTERRUPTED", "PAUSED", "REFUSED", "BLOCKED", "ERROR"
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventBase:
-    """Where an event comes from. `seq` counts up within a run."""
-
-    session_id: str = ""
-    run_id: str = ""
-    parent_run_id: str | None = None
-    parent_call_id: str | None = None
-    step: int = 0
-    model_call_id: str | None = None
-    tool_call_id: str | None = None
-    seq: int = 0
-
-    @property
-    def is_quiet(self) -> bool:
-        """May wait for the next frame: nobody needs to be woken for it."""
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,5 +376,11 @@ AgentEvent: TypeAlias = (
     | SessionChanged
     | Notice
     | TodayChanged
+    | AgentStarted
+    | AgentFinished
+    | PipelineStarted
+    | PipelineStepStarted
+    | PipelineStepFinished
+    | PipelineFinished
     | RunEnded
 )

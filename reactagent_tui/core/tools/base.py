@@ -18,6 +18,7 @@ from reactagent_tui.core.reporter import Answer, Question
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.safety.workspace import Workspace
+from reactagent_tui.core.tools.agent_task import AgentResult, AgentTask
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
 
@@ -69,6 +70,8 @@ class ToolContext:
     """Awaited after it: what it left is noted, so that a later change by the user is known as theirs."""
     jobs: SessionJobs = field(default_factory=SessionJobs)
     """What runs in the background of this session."""
+    agents: AgentPort | None = None
+    """Runs sub-agents; None: this caller may have none."""
     judged: Access | None = None
     """What permissions let this call touch; a path that leads elsewhere by now is refused. None: not judged (tests)."""
 
@@ -90,6 +93,17 @@ class ToolOutcome:
     """Files this call wrote, absolute."""
     attachments: tuple[Attachment, ...] = ()
     """Images for the model to see beside the text."""
+
+
+class AgentPort(Protocol):
+    """Runs sub-agents for a session."""
+
+    async def run(self, task: AgentTask, ctx: ToolContext) -> AgentResult:
+        """Run one to its end. Cancelled, it stops the agent, keeps what it wrote, and raises CancelledError.
+
+        Raises ToolFailure when it cannot begin: unknown tools, role or model, too many at once, nested too deep.
+        """
+        ...
 
 
 class Tool(Protocol):

@@ -1,0 +1,67 @@
+"""A sub-agent as tools and pipelines see it: a task in, a result out. `core/agents` runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from reactagent_tui.core.events import EndReason
+from reactagent_tui.core.money import NOTHING_SPENT, Money
+from reactagent_tui.core.usage import Usage
+
+DEFAULT_STEPS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """What a sub-agent is asked to do. It sees this, and nothing of its caller's conversation."""
+
+    task: str
+    system_prompt: str | None = None
+    """None: that of the role, or the plain one."""
+    input_files: tuple[str, ...] = ()
+    """Read and put into its prompt, each with its path; a placeholder that is no path is named as such."""
+    output_file: str | None = None
+    """Where its answer goes when it has not written the file itself."""
+    tools_allowlist: tuple[str, ...] = ()
+    """Names of the caller's tools it may use. None of them: it can only answer."""
+    model: str | None = None
+    max_steps: int = DEFAULT_STEPS
+    max_usd: Decimal | None = None
+    role: str | None = None
+    name: str = ""
+    """Wanted name, made unique; empty: from the role or a number."""
+    roots: tuple[Path, ...] | None = None
+    """Folders its tools may read and write, without a question; None: as its caller."""
+    cause: str = "sub_agent"
+    """Cause of its ledger rows: sub_agent or pipeline."""
+    input_cap: int = 200_000
+    """Characters of each input file."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """How a sub-agent ended. `text` holds what it said, also when it was stopped."""
+
+    name: str
+    run_id: str
+    reason: EndReason
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    cost: Money = NOTHING_SPENT
+    steps: int = 0
+    seconds: float = 0.0
+    output_file: Path | None = None
+    """Written by the agent or from its answer; None: nothing was written."""
+    written: int = 0
+    """Bytes of it."""
+    error: str | None = None
+    files: tuple[str, ...] = ()
+    """Files it created or changed, absolute."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.reason == "ANSWER"
