@@ -91,6 +91,7 @@ FLAGS = (
     Flag("--timeout", convert=float, metavar="S", help="end after S seconds"),
     Flag("--cwd", metavar="DIR", help="work in this folder"),
     Flag("--sandbox", choices=("off", "worktree", "bwrap"), help="work in a copy, or with walls around commands"),
+    Flag("--trust", kind="switch", help="load what this folder brings along, this time"),
     Flag("--demo", kind="switch", help="the built-in demo model: no key, no network, no cost"),
     Flag("--keep-jobs", kind="switch", help="with -p: background jobs outlive it; otherwise they end with it"),
     Flag("--verbose", kind="switch", help="with -p: show tool calls on stderr"),
@@ -101,6 +102,8 @@ FLAGS = (
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point of `reactagent`."""
+    if argv is None:
+        _speak_utf8()
     gc.disable()  # nothing to collect before the first paint; the front end turns it on again
     argv = sys.argv[1:] if argv is None else argv
     if argv and argv[0] in COMMANDS:
@@ -125,6 +128,12 @@ def main(argv: list[str] | None = None) -> int:
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
         return _usage('no terminal here, and no -p. For one answer without a screen: reactagent -p "your task"')
     return _screen(args)
+
+
+def _speak_utf8() -> None:
+    """Begin again in UTF-8 mode where Python took the locale for plain ASCII: file names would fail."""
+    if sys.getfilesystemencoding() == "ascii" and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "reactagent_tui", *sys.argv[1:]])
 
 
 def _plain_arguments(argv: list[str]) -> Arguments | None:
@@ -277,6 +286,7 @@ def _options(args: Arguments) -> Options | int:
         demo=args.demo or args.model == "demo",
         debug_file=debug_file,
         sandbox=args.sandbox,
+        trust=args.trust,
     )
 
 

@@ -33,10 +33,15 @@ class FolderTrust:
         self._own = own
         self._with_project = with_project
         self._asked: set[Path] = set()
+        self._for_now: set[Path] = set()
         self._configs: dict[Path, tuple[object, LoadedConfig]] = {}
 
     def is_trusted(self, folder: Path) -> bool:
-        return self._store.is_trusted(folder)
+        return folder in self._for_now or self._store.is_trusted(folder)
+
+    def trust_for_now(self, folder: Path) -> None:
+        """Trust it as long as this process runs; nothing is remembered."""
+        self._for_now.add(folder)
 
     def verdict(self, folder: Path) -> Verdict:
         return self._store.verdict(folder)
@@ -47,7 +52,9 @@ class FolderTrust:
         return () if not found or self.is_trusted(folder) else found
 
     def answer(self, folder: Path, trusted: bool) -> None:
-        """Remember what the user said. Raises StorageError."""
+        """Remember what the user said; a refusal ends the trust of this process as well. Raises StorageError."""
+        if not trusted:
+            self._for_now.discard(folder)
         self._store.answer(folder, "trusted" if trusted else "refused")
 
     def config(self, folder: Path) -> LoadedConfig:
@@ -79,7 +86,7 @@ class FolderTrust:
             return False
         self._asked.add(folder)
         found = await asyncio.to_thread(things_to_trust, folder)
-        if not found or self.verdict(folder) != "unknown":
+        if not found or self.is_trusted(folder) or self.verdict(folder) != "unknown":
             return False
         ASKING_SESSION.set(session_id)
         params = {"folder": str(folder), "what": tuple(f"trust.{kind}" for kind in found)}

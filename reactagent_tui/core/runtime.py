@@ -69,6 +69,8 @@ class Options:
     """Where `--debug` logs."""
     sandbox: Kind | None = None
     """Of `--sandbox`; None: what the configuration says."""
+    trust: bool = False
+    """Of `--trust`: the folders of sessions are trusted as long as this process runs."""
 
 
 @dataclass
@@ -259,6 +261,8 @@ class Runtime:
             recorded = Path(resume.header.workdir)
             workdir = recorded if recorded.is_dir() else workdir
         workdir = Path(os.path.realpath(workdir))
+        if self.options.trust:
+            self.trust.trust_for_now(workdir)
         config = self.trust.config(workdir).config
         provider = self.provider(model or self._model_of(config))
         mode = config.permissions.mode

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,10 +27,10 @@ Kind = Literal["config", "skills", "hooks", "servers"]
 PROJECT_CONFIG = Path(".reactagent", "config.yaml")
 PROJECT_SKILLS = (Path(".claude", "skills"), Path(".agents", "skills"), Path("skills"), Path(".reactagent", "skills"))
 """Later ones win."""
-PROJECT_HOOKS = (Path(".reactagent", "hooks.json"),)
 PROJECT_SERVERS = (Path(".mcp.json"), Path(".reactagent", "mcp.json"))
 
 _MAX_BYTES = 1_000_000
+_HOOKS = re.compile(rb"^[\"']?hooks[\"']?\s*:", re.MULTILINE)
 _DEEPEST = 4
 _MOST_FOLDERS = 500
 
@@ -41,11 +42,20 @@ def things_to_trust(folder: Path) -> tuple[Kind, ...]:
         found.append("config")
     if any(_holds_skill(folder / path) for path in PROJECT_SKILLS):
         found.append("skills")
-    if any(os.path.lexists(folder / path) for path in PROJECT_HOOKS):
+    if _holds_hooks(folder / PROJECT_CONFIG):
         found.append("hooks")
     if any(os.path.lexists(folder / path) for path in PROJECT_SERVERS):
         found.append("servers")
     return tuple(found)
+
+
+def _holds_hooks(config: Path) -> bool:
+    """Does the configuration name hooks? Its text is looked at, so that one that is not YAML is told of as well."""
+    try:
+        with open(config, "rb") as file:
+            return _HOOKS.search(file.read(_MAX_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def _holds_skill(folder: Path) -> bool:

@@ -171,9 +171,11 @@ def test_a_folder_that_is_not_trusted_loads_nothing_and_says_so_once(place: Plac
     ended = place.run("-p", "hello")
     assert ended.code == 0
     assert ended.stderr.splitlines() == [
-        "this folder is not trusted: its skills are not loaded (reactagent -p '/trust yes')"
+        "this folder is not trusted: its skills are not loaded (--trust loads them this time, /trust yes always)"
     ]
     assert "/local" not in place.run("-p", "/skills").stdout
+    assert "/local" in place.run("--trust", "-p", "/skills").stdout
+    assert "/local" not in place.run("-p", "/skills").stdout, "trusted for one run only"
     assert place.run("-p", "/trust yes").code == 0
     assert "/local" in place.run("-p", "/skills").stdout
     assert place.run("-p", "hello").stderr == ""

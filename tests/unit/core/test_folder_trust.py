@@ -73,7 +73,9 @@ def keys(reporter: RecordingReporter) -> list[str]:
         (lambda folder: config(folder, ""), ("config",)),
         (lambda folder: (folder / ".mcp.json").write_text("{}"), ("servers",)),
         (lambda folder: (folder / ".mcp.json").symlink_to("nowhere"), ("servers",)),
-        (lambda folder: (config(folder, ""), (folder / ".reactagent/hooks.json").write_text("")), ("config", "hooks")),
+        (lambda folder: config(folder, "limits: {}\nhooks:\n  Stop: []\n"), ("config", "hooks")),
+        (lambda folder: config(folder, "'hooks' : [\n"), ("config", "hooks")),
+        (lambda folder: config(folder, "# hooks: none\nmy_hooks: 1\n"), ("config",)),
         (lambda folder: (folder / "AGENTS.md").write_text("x"), ()),
     ],
 )
