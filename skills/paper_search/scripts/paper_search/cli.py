@@ -197,7 +197,8 @@ def _print_merged(
         print(f"DROPPED {len(dropped)} paper(s) below --min-score {args.min_score}{':' if dropped else ''}")
         for item in dropped:
             print(f"  - (score {item.score}) {item.paper.title} ({item.paper.year or 'year unknown'})")
-    print()
+    if shown:
+        print()
     for number, item in enumerate(shown, 1):
         print(*report.paper_lines(number, item, args.abstract_chars), sep="\n")
     surveys = sum(item.is_survey for item in shown)

@@ -61,7 +61,7 @@ def run_jobs(jobs: Sequence[Job], program: Path, deadline: float, *, parallel: b
                     notes[job.source] = f"its worker ended with exit code {code}"
     finally:
         _stop([process for _job, process in running])
-    return [_result(job, notes.get(job.source, "")) for job in jobs]
+    return [result_of(job, notes.get(job.source, "")) for job in jobs]
 
 
 def _start(job: Job, program: Path) -> subprocess.Popen[bytes]:
@@ -92,7 +92,7 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
                 process.stdin.close()
 
 
-def _result(job: Job, note: str) -> SourceResult:
+def result_of(job: Job, note: str) -> SourceResult:
     """What the file of the worker says, also when the worker did not come to its end."""
     try:
         values: dict[str, Any] = json.loads(Path(job.result).read_text("utf-8"))

@@ -6,6 +6,7 @@ import http.client
 import ipaddress
 import json
 import re
+import socket
 import ssl
 import urllib.error
 import urllib.request
@@ -220,7 +221,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         old, new = urlsplit(req.full_url), urlsplit(newurl)
         less_safe = old.scheme == "https" and new.scheme != "https"
-        if less_safe or (is_loopback(newurl) and not is_loopback(req.full_url)):
+        if new.scheme not in ("http", "https") or less_safe or (is_loopback(newurl) and not is_loopback(req.full_url)):
             raise SourceError("refused", f"redirected to {new.scheme}://{new.hostname}, which is not followed")
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and (old.hostname, old.port) != (new.hostname, new.port):
@@ -239,6 +240,8 @@ def _connection_error(error: Exception) -> SourceError:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, TimeoutError):
         return SourceError("timeout", f"no answer in time ({reason})")
+    if isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN:
+        return SourceError("unknown_host", f"no connection: {reason}")
     if isinstance(reason, ssl.SSLCertVerificationError):
         return SourceError("certificate", f"the certificate was not accepted: {reason.verify_message}")
     return SourceError("network", f"no connection: {reason if str(reason) else type(reason).__name__}")

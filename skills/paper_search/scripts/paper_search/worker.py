@@ -100,7 +100,8 @@ def _ask(job: Job, text: str, settings: Settings, web: Transport) -> tuple[list[
     try:
         return SEARCHES[job.source](query, web)[: job.limit], None
     except SourceError as error:
-        return [], error
+        # A source may repeat the address that it was asked, with the key in it.
+        return [], SourceError(error.kind, str(error).replace(query.key, "***") if query.key else str(error))
     except Exception as error:  # noqa: BLE001 - an answer of a shape nobody has seen yet must not hide the other queries
         return [], SourceError("bad_answer", f"the answer was not understood: {type(error).__name__}: {error}")
 
