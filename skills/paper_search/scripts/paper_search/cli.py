@@ -27,6 +27,7 @@ from paper_search.settings import Settings, read_settings
 from paper_search.worker import Job, run_worker
 
 OK, ALL_FAILED, USAGE = 0, 1, 2
+_WHAT = "Searches scholarly papers in six public sources at once; merges and ranks what they know."
 MAX_QUERIES = 10
 MAX_PAPERS = 1000
 
@@ -48,7 +49,7 @@ def main(argv: Sequence[str], program: Path) -> int:
             stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     _listen_for_signals()
     try:
-        args = _arguments(argv)
+        args = parser().parse_args(argv)
         queries = _queries(args)
         _check_range(args)
         settings = read_settings()
@@ -65,6 +66,9 @@ def main(argv: Sequence[str], program: Path) -> int:
         # Whoever read our output has gone; the interpreter must not stumble over what is still to be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return ALL_FAILED
 
 
 def _listen_for_signals() -> None:
@@ -82,23 +86,24 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    parser = _Parser(prog="search_papers.py", description=sys.modules[__package__].__doc__, allow_abbrev=False)
-    words = parser.add_mutually_exclusive_group(required=True)
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = _Parser(prog="search_papers.py", description=_WHAT, allow_abbrev=False)
+    words = made.add_mutually_exclusive_group(required=True)
     words.add_argument("--query", help="what to search for")
     words.add_argument("--queries", help='several searches, "a|b|c"; their results are merged')
-    parser.add_argument("--start-year", type=int, required=True)
-    parser.add_argument("--end-year", type=int, required=True)
-    parser.add_argument("--start-date", type=_day, metavar="YYYY-MM-DD", help="drop what is dated before")
-    parser.add_argument("--end-date", type=_day, metavar="YYYY-MM-DD", help="drop what is dated after")
-    parser.add_argument("--max-papers", type=int, default=10, help="per source and query; default 10")
-    parser.add_argument("--sources", nargs="+", choices=CANONICAL_ORDER, default=list(CANONICAL_ORDER))
-    parser.add_argument("--min-score", type=int, help="drop what scores less, and say what")
-    parser.add_argument("--abstract-chars", type=int, default=0, help="show so much of each abstract; default 0")
-    parser.add_argument("--raw", action="store_true", help="grouped by source, neither merged nor ranked")
-    parser.add_argument("--no-parallel", action="store_true", help="one source after the other")
-    parser.add_argument("--json", metavar="PATH", help="write everything, with whole abstracts, to this file too")
-    return parser.parse_args(argv)
+    made.add_argument("--start-year", type=int, required=True)
+    made.add_argument("--end-year", type=int, required=True)
+    made.add_argument("--start-date", type=_day, metavar="YYYY-MM-DD", help="drop what is dated before")
+    made.add_argument("--end-date", type=_day, metavar="YYYY-MM-DD", help="drop what is dated after")
+    made.add_argument("--max-papers", type=int, default=10, help="per source and query; default 10")
+    made.add_argument("--sources", nargs="+", choices=CANONICAL_ORDER, default=list(CANONICAL_ORDER))
+    made.add_argument("--min-score", type=int, help="drop what scores less, and say what")
+    made.add_argument("--abstract-chars", type=int, default=0, help="show so much of each abstract; default 0")
+    made.add_argument("--raw", action="store_true", help="grouped by source, neither merged nor ranked")
+    made.add_argument("--no-parallel", action="store_true", help="one source after the other")
+    made.add_argument("--json", metavar="PATH", help="write everything, with whole abstracts, to this file too")
+    return made
 
 
 def _day(text: str) -> str:

@@ -48,7 +48,8 @@ class Paper:
         known = {field.name for field in fields(cls)}
         if unknown := set(values) - known:
             raise KeyError(", ".join(sorted(unknown)))
-        return cls(**(dict(values) | {"authors": tuple(values.get("authors") or ())}))
+        given: dict[str, Any] = dict(values) | {"authors": tuple(values.get("authors") or ())}
+        return cls(**given)
 
 
 def clean(value: Any) -> str:

@@ -31,7 +31,8 @@ _SURVEY = re.compile(
     rf"^(?:(?:an?|the|this)\s+)?(?:{_ADJECTIVE}[\s,-]+(?:and\s+)?)+{_KIND}\b"
     rf"|^(?:an?|the|this)\s+{_KIND}\b"
     rf"|^{_KIND}\s*(?:$|:|(?:of|on|for|in|about|from|over)\s)"
-    rf"|[:,.?!–—-]\s+(?:(?:an?|the)\s+)?(?:{_ADJECTIVE}[\s,-]+(?:and\s+)?)*{_KIND}\b(?!-)",
+    rf"|[:,.?!–—-]\s+(?:(?:an?|the|{_ADJECTIVE}|and)[\s,-]+)+{_KIND}\b(?!-)"
+    rf"|[:,.?!–—-]\s+{_KIND}\s*(?:$|[,:.]|(?:and|of|on|for|in|about)\s)",
     re.IGNORECASE,
 )
 _SURVEY_CJK = re.compile(r"综述|綜述|サーベイ|研究进展$|文献回顾")

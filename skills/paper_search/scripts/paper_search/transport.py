@@ -95,16 +95,18 @@ class Transport:
         query = urlencode({name: value for name, value in params.items() if value not in (None, "")})
         request_headers = {"User-Agent": self._agent, "Accept": "*/*"} | dict(headers or {})
         url = f"{self.base_url}{path}?{query}"
-        for attempt in range(1, self._patience.attempts + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             with self._gate.turn() as turn:
                 outcome = self._once(urllib.request.Request(url, headers=request_headers))
                 if isinstance(outcome, Answer):
                     turn.ask_for_gap(rate_gap(outcome.headers))
                     if outcome.status == 200 and not outcome.is_html:
                         return outcome
-                wait = self._wait_after(outcome, attempt)
-                turn.ask_for_gap(wait)
-        raise _error_of(outcome, f" after {attempt} attempts" if attempt > 1 else "")
+                turn.ask_for_gap(self._wait_after(outcome, attempt))
+            if attempt >= self._patience.attempts:
+                raise _error_of(outcome, f" after {attempt} attempts" if attempt > 1 else "")
 
     def _wait_after(self, outcome: Answer | SourceError, attempt: int) -> float:
         """Seconds until the next attempt. Raises SourceError when another one makes no sense."""

@@ -57,6 +57,8 @@ def test_the_abstract_counts_and_several_queries_are_one_set() -> None:
         "Agents — a systematic literature review",
         "Retrieval for language models, a survey",
         "大语言模型综述",
+        "Agents: survey and outlook",
+        "Agents: Survey",
     ],
 )
 def test_surveys(title: str) -> None:
@@ -73,6 +75,7 @@ def test_surveys(title: str) -> None:
         "Peer review with language models",
         "ReviewerGPT: reviewing papers",
         "Code: review-aware learning",
+        "Sentiment of films: review classification with graphs",
         "",
     ],
 )

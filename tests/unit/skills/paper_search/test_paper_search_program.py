@@ -196,10 +196,11 @@ def test_wrong_arguments_and_settings_start_nothing(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_no_worker_outlives_the_program(search: Search, number: signal.Signals) -> None:
-    for name in SOURCES:
-        search.sources.script[name] = [Reply(hang=True)]
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_no_worker_outlives_the_program(search: Search, name: str) -> None:
+    number = signal.Signals[name]
+    for source in SOURCES:
+        search.sources.script[source] = [Reply(hang=True)]
     with subprocess.Popen(
         search.command("--query", "x", *YEARS), env=search.env({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as parent:
@@ -210,7 +211,7 @@ def test_no_worker_outlives_the_program(search: Search, number: signal.Signals) 
         _, errors = parent.communicate(timeout=60)
     gone, alive = psutil.wait_procs(workers, timeout=60)
     assert (len(gone), alive) == (6, [])
-    assert parent.returncode == (143 if number == signal.SIGTERM else -signal.SIGKILL)
+    assert parent.returncode == (143 if name == "SIGTERM" else -number)
     assert b"Traceback" not in errors
 
 

@@ -51,12 +51,11 @@ def _ask(query: Query, web: Transport, terms: str) -> list[Paper]:
         "sortBy": "relevance",
         "sortOrder": "descending",
     }
-    for _attempt in range(2):
+    root = parse_xml(web.get("/query", params).body)
+    if root.find(f"{_ATOM}entry") is None and number(_text(root, f"{_OPENSEARCH}totalResults")):
+        # A page without entries though the total is not 0 is a hiccup: once more.
         root = parse_xml(web.get("/query", params).body)
-        entries = root.findall(f"{_ATOM}entry")
-        if entries or not number(_text(root, f"{_OPENSEARCH}totalResults")):
-            break  # a page without entries though the total is not 0 is a hiccup: once more
-    return [_paper(entry) for entry in entries]
+    return [_paper(entry) for entry in root.findall(f"{_ATOM}entry")]
 
 
 def _paper(entry: ET.Element) -> Paper:
