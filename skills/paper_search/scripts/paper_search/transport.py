@@ -114,6 +114,8 @@ class Transport:
             if outcome.kind not in ("network", "timeout"):
                 raise outcome
             return self._patience.backoff * 2 ** (attempt - 1)
+        if outcome.status == 403 and b"ChallengeRequired" in outcome.body:  # OpenReview says it in JSON
+            raise _blocked(outcome.status)
         if outcome.is_html and (outcome.status < 400 or outcome.status == 403 or _BOT_MARKS.search(outcome.body)):
             raise _blocked(outcome.status)
         if outcome.status not in RETRIED:
@@ -250,7 +252,7 @@ def _connection_error(error: Exception) -> SourceError:
 
 
 def _blocked(status: int) -> SourceError:
-    return SourceError("blocked", f"blocked by bot check (HTTP {status}, a web page instead of data)")
+    return SourceError("blocked", f"blocked by bot check (HTTP {status}, a challenge instead of data)")
 
 
 def _error_of(outcome: Answer | SourceError, more: str) -> SourceError:

@@ -83,7 +83,7 @@ def test_one_source_that_fails_is_reported_and_changes_nothing_else(search: Sear
     done = search("--query", QUERY, *YEARS)
     assert done.returncode == 0
     assert "dblp 0 (failed)" in done.stdout
-    error = f"ERROR dblp [{QUERY}]: blocked: blocked by bot check (HTTP 500, a web page instead of data)"
+    error = f"ERROR dblp [{QUERY}]: blocked: blocked by bot check (HTTP 500, a challenge instead of data)"
     assert error in done.stdout.splitlines()
     assert "unique papers: 3 " in done.stdout
     assert len(search.sources.asked["dblp"]) == 1, "a bot check is not asked again"

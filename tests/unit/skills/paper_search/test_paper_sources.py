@@ -216,6 +216,14 @@ def test_openreview_errors_with_status_200(ask: Ask, sources: PaperSources, erro
     assert str(failure(ask, "openreview")) == "OpenReview says: too broad"
 
 
+def test_openreview_without_its_search_or_behind_a_challenge(ask: Ask, sources: PaperSources) -> None:
+    sources.script["openreview"] = [Reply({"notes": [], "count": 0, "searchUnavailable": True})]
+    assert failure(ask, "openreview").kind == "refused"
+    challenge = {"name": "ChallengeRequiredError", "message": "Human verification is required", "status": 403}
+    sources.script["openreview"] = [Reply(challenge, 403)]
+    assert failure(ask, "openreview").kind == "blocked"
+
+
 def test_semantic_scholar(ask: Ask, sources: PaperSources) -> None:
     (paper,) = ask("semantic_scholar", "retrieval-augmented", key="mine")
     assert (paper.arxiv_id, paper.abstract, paper.citation_count) == ("2401.01234", "Retrieves, then generates.", 12)

@@ -104,7 +104,7 @@ def test_what_does_not_get_better_is_asked_once(web: Web, sources: PaperSources,
 def test_a_bot_check_is_recognised_and_not_asked_again(web: Web, sources: PaperSources, status: int) -> None:
     sources.script["crossref"] = [Reply(BOT_PAGE, status, "text/html")]
     error = fails(web())
-    assert (error.kind, str(error)) == ("blocked", f"blocked by bot check (HTTP {status}, a web page instead of data)")
+    assert (error.kind, str(error)) == ("blocked", f"blocked by bot check (HTTP {status}, a challenge instead of data)")
     assert len(sources.asked["crossref"]) == 1
 
 

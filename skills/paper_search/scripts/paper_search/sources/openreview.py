@@ -19,10 +19,13 @@ def search(query: Query, web: Transport) -> list[Paper]:
     """Papers of the wanted years; replies (reviews, comments) are left out. Raises SourceError."""
     papers: list[Paper] = []
     for page in range(_MAX_PAGES):
-        params = {"term": query.text, "type": "terms", "source": "forum", "limit": _PAGE, "offset": page * _PAGE}
+        scope = {"type": "terms", "content": "all", "group": "all", "source": "forum"}
+        params = {"term": query.text, **scope, "limit": _PAGE, "offset": page * _PAGE}
         data = mapping(web.get_json("/notes/search", params))
         if errors := listed(data.get("errors")):
             raise SourceError("refused", "OpenReview says: " + "; ".join(_said(error) for error in errors)[:300])
+        if data.get("searchUnavailable"):
+            raise SourceError("refused", "OpenReview says that its search is not available now")
         if "notes" not in data:
             raise SourceError("bad_answer", f"the answer holds no notes: {plain(data.get('message'))[:200]}")
         notes = [mapping(note) for note in listed(data["notes"])]
