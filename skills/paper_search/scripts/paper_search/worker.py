@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from paper_search.settings import Settings, read_settings
 from paper_search.sources import arxiv, crossref, dblp, open_alex, openreview, semantic_scholar
 from paper_search.transport import Patience, Transport
 
-SEARCHES: Mapping[str, Callable[[Query, Transport], list[Paper]]] = {
+SEARCHES: Mapping[str, Callable[[Query, Transport], Iterable[Paper]]] = {
     "arxiv": arxiv.search,
     "dblp": dblp.search,
     "open_alex": open_alex.search,
@@ -96,14 +97,18 @@ def transport_of(source: str, settings: Settings) -> Transport:
 
 
 def _ask(job: Job, text: str, settings: Settings, web: Transport) -> tuple[list[Paper], SourceError | None]:
+    """The papers, and what went wrong; with several pages there may be both."""
     query = Query(text, job.start_year, job.end_year, job.limit, settings.sources[job.source].key)
+    found: list[Paper] = []
     try:
-        return SEARCHES[job.source](query, web)[: job.limit], None
+        for paper in islice(SEARCHES[job.source](query, web), job.limit):
+            found.append(paper)  # one by one: a later page may fail
     except SourceError as error:
         # A source may repeat the address that it was asked, with the key in it.
-        return [], SourceError(error.kind, str(error).replace(query.key, "***") if query.key else str(error))
+        return found, SourceError(error.kind, str(error).replace(query.key, "***") if query.key else str(error))
     except Exception as error:  # noqa: BLE001 - an answer of a shape nobody has seen yet must not hide the other queries
-        return [], SourceError("bad_answer", f"the answer was not understood: {type(error).__name__}: {error}")
+        return found, SourceError("bad_answer", f"the answer was not understood: {type(error).__name__}: {error}")
+    return found, None
 
 
 def _write(

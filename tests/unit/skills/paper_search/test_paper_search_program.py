@@ -14,7 +14,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.fakes.paper_sources import BOT_PAGE, CROSSREF_ITEM, SOURCES, PaperSources, Reply, crossref
+from tests.fakes.paper_sources import (
+    BOT_PAGE,
+    CROSSREF_ITEM,
+    OPEN_ALEX_WORK,
+    SOURCES,
+    PaperSources,
+    Reply,
+    Request,
+    crossref,
+    open_alex,
+)
 
 YEARS = ("--start-year", "2023", "--end-year", "2026")
 QUERY = "retrieval augmented generation code"
@@ -87,6 +97,25 @@ def test_one_source_that_fails_is_reported_and_changes_nothing_else(search: Sear
     assert error in done.stdout.splitlines()
     assert "unique papers: 3 " in done.stdout
     assert len(search.sources.asked["dblp"]) == 1, "a bot check is not asked again"
+
+
+def test_the_pages_before_a_failure_are_kept(search: Search) -> None:
+    def pages(request: Request) -> Reply:
+        if request.params["cursor"] != "*":
+            return Reply({"message": "the allowance is used up"}, 403)
+        return open_alex(
+            *(dict(OPEN_ALEX_WORK) | {"doi": f"10.1/{i}", "title": f"Work {i}"} for i in range(100)), cursor="2"
+        )
+
+    search.sources.script["open_alex"] = pages
+    done = search("--query", "x", *YEARS, "--sources", "open_alex", "--max-papers", "150")
+    assert done.returncode == 0
+    assert "open_alex 100 (incomplete)" in done.stdout
+    assert "ERROR open_alex [x]: http_error: HTTP 403: the allowance is used up" in done.stdout
+    assert "total: 100 paper(s)" in done.stdout
+    again = search("--query", "x", *YEARS, "--sources", "open_alex", "--max-papers", "150")
+    assert again.stdout == done.stdout, "half an answer is not kept"
+    assert len(search.sources.asked["open_alex"]) == 4
 
 
 def test_no_source_answers(search: Search, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ Ask = Callable[..., list[Paper]]
 def ask(sources: PaperSources, tmp_path: Path) -> Ask:
     def search(source: str, text: str = "graph memory", limit: int = 10, key: str = "", **env: str) -> list[Paper]:
         settings = read_settings(sources.env() | {"PAPER_SEARCH_CACHE_DIR": str(tmp_path)} | env)
-        return SEARCHES[source](Query(text, 2023, 2026, limit, key), transport_of(source, settings))
+        return list(
+            islice(SEARCHES[source](Query(text, 2023, 2026, limit, key), transport_of(source, settings)), limit)
+        )
 
     return search
 

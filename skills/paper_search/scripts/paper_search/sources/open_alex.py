@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from paper_search.errors import SourceError
@@ -18,11 +19,11 @@ _FIELDS = (
 )
 
 
-def search(query: Query, web: Transport) -> list[Paper]:
+def search(query: Query, web: Transport) -> Iterator[Paper]:
     """Works by relevance, page after page until there are enough or no more. Raises SourceError."""
-    papers: list[Paper] = []
+    count = 0
     cursor = "*"
-    while cursor and len(papers) < query.limit:
+    while cursor and count < query.limit:
         params = {
             "search": query.text,
             "filter": f"publication_year:{query.start_year}-{query.end_year}",
@@ -37,9 +38,10 @@ def search(query: Query, web: Transport) -> list[Paper]:
         works = listed(data["results"])
         if not works:
             break
-        papers += [paper for work in works if (paper := _paper(mapping(work))).title]
+        papers = [paper for work in works if (paper := _paper(mapping(work))).title]
+        yield from papers
+        count += len(papers)
         cursor = plain(mapping(data.get("meta")).get("next_cursor"))
-    return papers[: query.limit]
 
 
 def abstract_of(index: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,9 +16,9 @@ _PAGE = 50
 _MAX_PAGES = 6
 
 
-def search(query: Query, web: Transport) -> list[Paper]:
+def search(query: Query, web: Transport) -> Iterator[Paper]:
     """Papers of the wanted years; replies (reviews, comments) are left out. Raises SourceError."""
-    papers: list[Paper] = []
+    count = 0
     for page in range(_MAX_PAGES):
         scope = {"type": "terms", "content": "all", "group": "all", "source": "forum"}
         params = {"term": query.text, **scope, "limit": _PAGE, "offset": page * _PAGE}
@@ -30,10 +31,11 @@ def search(query: Query, web: Transport) -> list[Paper]:
             raise SourceError("bad_answer", f"the answer holds no notes: {plain(data.get('message'))[:200]}")
         notes = [mapping(note) for note in listed(data["notes"])]
         found = [_paper(note) for note in notes if note.get("id") == note.get("forum")]
-        papers += [paper for paper in found if paper.title and query.covers(paper.year)]
-        if len(notes) < _PAGE or len(papers) >= query.limit:
+        papers = [paper for paper in found if paper.title and query.covers(paper.year)]
+        yield from papers
+        count += len(papers)
+        if len(notes) < _PAGE or count >= query.limit:
             break
-    return papers[: query.limit]
 
 
 def _said(error: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from paper_search.errors import SourceError
@@ -15,12 +16,12 @@ _MAX_REACH = 999
 _FIELDS = "title,abstract,tldr,year,publicationDate,venue,citationCount,externalIds,url,authors"
 
 
-def search(query: Query, web: Transport) -> list[Paper]:
+def search(query: Query, web: Transport) -> Iterator[Paper]:
     """Papers by relevance. Raises SourceError."""
-    papers: list[Paper] = []
+    count = 0
     offset = 0
     wanted = min(query.limit, _MAX_REACH)
-    while len(papers) < wanted and offset < _MAX_REACH:
+    while count < wanted and offset < _MAX_REACH:
         params = {
             "query": query.text.replace("-", " "),  # hyphens find less
             "year": f"{query.start_year}-{query.end_year}",
@@ -32,12 +33,13 @@ def search(query: Query, web: Transport) -> list[Paper]:
         if "data" not in data and "total" not in data:
             said = plain(data.get("message")) or plain(data.get("error"))
             raise SourceError("bad_answer", f"the answer holds no data: {said[:200]}")
-        papers += [paper for item in listed(data.get("data")) if (paper := _paper(mapping(item))).title]
+        papers = [paper for item in listed(data.get("data")) if (paper := _paper(mapping(item))).title]
+        yield from papers
+        count += len(papers)
         following = number(data.get("next"))
         if following is None or following <= offset:
             break
         offset = following
-    return papers[:wanted]
 
 
 def _paper(item: dict[str, Any]) -> Paper:
