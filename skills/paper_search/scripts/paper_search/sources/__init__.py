@@ -1,0 +1,1 @@
+"""One module per source: its address, its etiquette, and how its answers become papers."""
