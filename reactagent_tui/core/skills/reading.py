@@ -27,7 +27,7 @@ from reactagent_tui.core.skills.models import (
 MAX_FILES = 200
 MAX_FILE_DEPTH = 6
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "venv"})
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?")
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?")
 _FRAMEWORK = re.compile(
     r"\b(run_shell_command|skills_list|skill_view|read_skill|spawn_subagent|REACT_AGENT\.md|run_[\w<>-]+_pipeline)\b"
 )
@@ -101,7 +101,7 @@ def _identity(document: Document, folder: Path) -> tuple[str, str]:
     line = document.lines.get("name")
     if not name:
         raise Unreadable("no_name", line or 1)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise Unreadable("bad_name", line, name=name)
     if normalise(name) not in (normalise(folder.name), normalise(folder.resolve().name)):
         raise Unreadable("other_folder", line, name=name, folder=folder.name)
