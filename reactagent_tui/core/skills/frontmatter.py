@@ -119,6 +119,8 @@ def load_yaml(text: str, first_line: int = 1) -> Any:
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
+        if mark is not None and error.context_mark is not None and mark.line >= text.count("\n"):
+            mark = error.context_mark  # what was opened there is never closed
         what = (error.problem or "syntax error").splitlines()[0]
         raise Unreadable("bad_yaml", first_line + (mark.line if mark else 0), error=what) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: 2024-99-99 looks like a date
