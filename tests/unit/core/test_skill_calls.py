@@ -197,6 +197,7 @@ BROKEN: list[tuple[str, bytes, int | None, str]] = [
     ("path", b"---\nname: ../../x\ndescription: ok\n---\n", 2, "1 to 64 letters"),
     ("other", b"---\ndescription: ok\nname: another\n---\n", 3, "is not the name of its folder"),
     ("yaml", b"---\nname: yaml\nmetadata: {a: [\ndescription: ok\n---\n", 3, "not YAML"),
+    ("open", b"---\nname: open\nmetadata: {a: [\n---\n", 3, "not YAML"),
     ("list", b"---\n- name\n- list\n---\n", 2, "not a list of `key: value` lines"),
     ("latin", b"---\nname: latin\ndescription: caf\xe9\n---\n", 3, "not UTF-8"),
 ]
