@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,14 @@ from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default
 from reactagent_tui.core.skills.models import Skill, SkillProblem
 from reactagent_tui.core.skills.package import Package, find_skill_folders, pack
 from reactagent_tui.core.skills.reading import NAME
-from reactagent_tui.core.skills.source import Fetched, SourceSpec, fetch_source, parse_source
+from reactagent_tui.core.skills.source import SourceSpec, fetch_source, parse_source
 from reactagent_tui.core.trust import PROJECT_CONFIG, TrustStore
-from reactagent_tui.headless.plain import NONE, Printer, table, translator
+from reactagent_tui.headless.plain import NONE, Printer, cells, table, translator
 
 Translate = Callable[..., str]
 _FILES_SHOWN = 60
+_OTHER_COLUMNS = 32
+"""Width of what `list` shows besides name and description."""
 _EXAMPLES = """\
 examples:
   reactagent skill list                                  what there is in this folder, and what is wrong
@@ -70,7 +74,7 @@ def main(argv: list[str]) -> int:
             case "new":
                 return desk.new(args.name, args.dir)
             case _:
-                return desk.list(as_json=args.json)
+                return desk.list(as_json=getattr(args, "json", False))
     except ReactAgentError as error:
         sys.stderr.write(f"reactagent: {clean_line(str(error))}\n")
         return 2 if isinstance(error, ConfigError) else 1
@@ -87,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parts = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    parts = parser.add_subparsers(dest="what", metavar="COMMAND")
     listing = parts.add_parser("list", help="the skills that count in this folder, and what is wrong with others")
     listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
     install = parts.add_parser("install", help="fetch a skill, show it, and keep it when you agree")
@@ -127,10 +131,12 @@ class Desk:
             return 0
         t = self.t
         rows = [(t("skills.name"), t("skills.source"), t("skills.listed"), t("skills.viewed"), t("skills.when"))]
-        for skill in library.all():
+        skills = library.all()
+        named = max((len(skill.name) for skill in skills), default=0)
+        room = max(shutil.get_terminal_size().columns - named - _OTHER_COLUMNS, 20) if self.out.is_terminal else 80
+        for skill in skills:
             both = weight(skill)
-            summary = skill.summary if len(skill.summary) <= 80 else skill.summary[:79] + "…"
-            rows.append((skill.name, skill.source, str(both.listed), str(both.viewed), summary))
+            rows.append((skill.name, skill.source, str(both.listed), str(both.viewed), shortened(skill.summary, room)))
         for number, line in enumerate(table(rows, "llrrl")):
             self.out.line(self.out.paint(line, "dim") if number == 0 else line)
         self._tell(library.problems())
@@ -140,16 +146,16 @@ class Desk:
         """Fetch, look over, show, ask, keep. Raises SkillError."""
         spec = parse_source(text, Path.cwd())
         with tempfile.TemporaryDirectory(prefix="reactagent-skill-") as scratch:
-            package, fetched = self._fetch(spec, Path(scratch))
+            package, spec, commit = self._fetch(spec, Path(scratch))
             name = package.skill.name
             there = self.own.find(name)
             if there is not None:
                 hint = "skill.exists_update" if self.own.origin(there.name) else "skill.exists"
                 raise SkillError(self.t(hint, name=there.name, folder=str(there)))
-            self._show(package, spec, fetched.commit)
+            self._show(package, spec, commit)
             if not self._agrees(self.t("skill.ask_install", folder=str(self.own.folder / name))):
                 return 1
-            folder = self.own.put(package, spec, fetched.commit)
+            folder = self.own.put(package, spec, commit)
         self.out.line(self.out.paint(self.t("skill.installed", name=name, folder=str(folder)), "green"))
         return 0
 
@@ -193,8 +199,8 @@ class Desk:
 
     # -- parts ------------------------------------------------------------------------------
 
-    def _fetch(self, spec: SourceSpec, scratch: Path) -> tuple[Package, Fetched]:
-        """The one skill that `spec` names, packed."""
+    def _fetch(self, spec: SourceSpec, scratch: Path) -> tuple[Package, SourceSpec, str]:
+        """The one skill that `spec` names, packed; where exactly it was found; the commit."""
         clone, packed = scratch / "clone", scratch / "packed"
         clone.mkdir()
         packed.mkdir()
@@ -206,24 +212,26 @@ class Desk:
             inside = [folder.relative_to(fetched.root).as_posix() for folder in folders]
             names = [SourceSpec(spec.address, name, spec.ref).shown for name in inside]
             raise SkillError(self.t("skill.several", n=len(folders), names=", ".join(names[:20])))
-        return pack(folders[0], packed), fetched
+        found = folders[0].relative_to(fetched.root).as_posix()
+        exact = replace(spec, subdir="" if found == "." else found)  # there may be more of them one day
+        return pack(folders[0], packed), exact, fetched.commit
 
     def _update(self, name: str) -> int:
         origin = self.own.origin(name)
         assert origin is not None
         with tempfile.TemporaryDirectory(prefix="reactagent-skill-") as scratch:
-            package, fetched = self._fetch(origin.spec, Path(scratch))
+            package, spec, commit = self._fetch(origin.spec, Path(scratch))
             if package.skill.name != name:
                 raise SkillError(self.t("skill.renamed", name=package.skill.name))
             changes = self.own.changes(package)
             if not changes:
-                self.out.line(self.t("skill.up_to_date", name=name, commit=fetched.commit[:12] or NONE))
+                self.out.line(self.t("skill.up_to_date", name=name, commit=commit[:12] or NONE))
                 return 0
-            self._show(package, origin.spec, fetched.commit, changes)
+            self._show(package, spec, commit, changes)
             if not self._agrees(self.t("skill.ask_update", name=name)):
                 return 1
-            self.own.put(package, origin.spec, fetched.commit)
-        self.out.line(self.out.paint(self.t("skill.updated", name=name, commit=fetched.commit[:12] or NONE), "green"))
+            self.own.put(package, spec, commit)
+        self.out.line(self.out.paint(self.t("skill.updated", name=name, commit=commit[:12] or NONE), "green"))
         return 0
 
     def _recorded(self, name: str) -> str:
@@ -302,6 +310,16 @@ class Desk:
             "installed_from": None if origin is None else origin.spec.shown,
             "commit": None if origin is None else origin.commit or None,
         }
+
+
+def shortened(text: str, width: int) -> str:
+    """The text in at most `width` columns of a terminal."""
+    if cells(text) <= width:
+        return text
+    end = len(text)
+    while end and cells(text[:end]) >= width:
+        end -= 1
+    return text[:end].rstrip() + "…"
 
 
 def _library() -> SkillLibrary:

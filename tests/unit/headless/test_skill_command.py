@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from reactagent_tui import cli
 from reactagent_tui.core.paths import user_paths
 from reactagent_tui.core.skills import package
 from reactagent_tui.core.skills.installed import InstalledSkills
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource
-from reactagent_tui.headless.skill import main
+from reactagent_tui.headless.skill import main, shortened
 from tests.unit.skills.test_source import git, repository
 
 HEAD = "---\nname: {name}\ndescription: Writes notes. 写笔记。\nlicense: MIT\n---\nBody {more}.\n"
@@ -217,6 +218,26 @@ def test_update_shows_what_changes_and_warns_of_own_changes(
     assert "newer" in (own / "notes" / "SKILL.md").read_text(encoding="utf-8")
     assert record(own)["commit"] == commit
     assert sorted(os.listdir(own)) == ["notes", "notes.source.json"]
+
+
+def test_a_second_skill_in_the_repository_does_not_confuse_the_first(tmp_path: Path, own: Path) -> None:
+    repository(tmp_path / "repo", {"skills/notes/SKILL.md": skill("notes")})
+    assert main(["install", str(tmp_path / "repo"), "-y"]) == 0
+    assert record(own)["subdir"] == "skills/notes"
+    repository(tmp_path / "repo", {"skills/more/SKILL.md": skill("more"), "skills/notes/x.md": "x"})
+    assert main(["update", "-y"]) == 0
+    assert (own / "notes" / "x.md").exists()
+
+
+def test_a_long_description_is_cut_to_columns() -> None:
+    assert shortened("short", 10) == "short"
+    assert shortened("笔记笔记笔记", 7) == "笔记笔…"
+    assert shortened("two words", 5) == "two…"
+
+
+def test_the_program_dispatches_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["skill"]) == 0
+    assert "system_health" in capsys.readouterr().out
 
 
 def test_one_that_fails_does_not_stop_the_others(
