@@ -27,6 +27,7 @@ examples:
   reactagent stats --by model         what it cost (--since 7d, --csv, --json, --rebuild)
   reactagent init                     writes a configuration; asks for what it needs
   reactagent doctor                   tries the model out: what works, what its server lacks
+  reactagent skill list               skills; skill install URL, update, remove, new
   reactagent models                   every model that can be used now, with window and price
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
@@ -37,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "init": "reactagent_tui.headless.init",
     "models": "reactagent_tui.headless.models",
     "prices": "reactagent_tui.headless.prices",
+    "skill": "reactagent_tui.headless.skill",
     "stats": "reactagent_tui.headless.stats",
 }
 """First words that are commands of their own, each with the module whose `main(argv) -> int` does it."""

@@ -234,6 +234,7 @@ class LiveSession(SessionState):
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
         self.before_turn(self)
+        self.unasked.begin_turn(prompt)
         if self._undone is not None and prompt is not None:
             self.file.append_message(self._undone)
             self._undone = None
@@ -327,6 +328,7 @@ class LiveSession(SessionState):
             jobs=self.jobs,
             sees_images=self.provider.info.rules.supports_images,
             todo=self.todo,
+            unasked=self.unasked,
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:
@@ -341,7 +343,9 @@ class LiveSession(SessionState):
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
         news = None if answered else self.jobs.take_news()
-        return (*self._queue.take_steered(), *([UserMessage(news, origin="reminder")] if news else ()))
+        steered = self._queue.take_steered()
+        self.unasked.heed(steered)
+        return (*steered, *([UserMessage(news, origin="reminder")] if news else ()))
 
     def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
         if not self.fallback_models or self.make_provider is None:

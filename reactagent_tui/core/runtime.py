@@ -53,6 +53,7 @@ from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
 from reactagent_tui.core.tools.skills import skill_tools
 from reactagent_tui.core.tools.toolkit import Toolkit
+from reactagent_tui.core.tools.typed_skill import with_typed_skills
 from reactagent_tui.core.trust import TrustStore
 
 log = logging.getLogger(__name__)
@@ -331,8 +332,9 @@ class Runtime:
         await begin_sandbox(session, self.loaded.config.sandbox, self.paths, self.options.sandbox)
 
     def fresh_instructions(self, session: LiveSession) -> None:
-        """Read instruction files again for the next turn of this session."""
+        """Read instruction files and typed skills again for the next turn of this session."""
         self._instructions.pop(session.id, None)
+        session.toolkit = with_typed_skills(session.toolkit, self.skills(session.workdir))
 
     async def close_session(self, session_id: str, keep_jobs: Keep = "kept") -> None:
         session = self.sessions.pop(session_id, None)
@@ -395,7 +397,8 @@ class Runtime:
             http=self._http,
             fetch_private=self.loaded.config.tools.fetch_private,
         )
-        return Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
+        kit = Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
+        return with_typed_skills(kit, self.skills(workdir))
 
     def _key_variables(self) -> tuple[str, ...]:
         """Variables that hold provider keys: commands do not get them."""

@@ -50,6 +50,7 @@ from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.tools.toolkit import Toolkit
+from reactagent_tui.core.tools.unasked import Unasked
 
 ROOM_FOR_WORK = 4_000
 """Tokens a window must hold besides instructions and tools for a turn to make sense."""
@@ -90,6 +91,7 @@ class SessionState:
     cache: CacheWatch = field(default_factory=CacheWatch)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
+    unasked: Unasked = field(default_factory=Unasked)
     last_result: RunResult | None = None
     _next_call: NextCall = field(default_factory=NextCall)
 

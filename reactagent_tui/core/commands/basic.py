@@ -14,6 +14,7 @@ from reactagent_tui.core.commands.registry import Command, CommandRegistry, Comm
 from reactagent_tui.core.commands.rewinding import rewind_commands
 from reactagent_tui.core.commands.sandbox import USAGE as SANDBOX_USAGE
 from reactagent_tui.core.commands.sandbox import sandbox
+from reactagent_tui.core.commands.skills import show_skills
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.commands.todo import USAGE as TODO_USAGE
 from reactagent_tui.core.commands.todo import show_todo
@@ -21,7 +22,6 @@ from reactagent_tui.core.display import CodeBlock, DisplayBlock, TableBlock, Tex
 from reactagent_tui.core.errors import ReactAgentError
 from reactagent_tui.core.llm.base import WireRecord
 from reactagent_tui.core.safety.permissions import MODES, Mode
-from reactagent_tui.core.skills.loader import weight
 
 SESSIONS_SHOWN = 20
 REPEATS = 5
@@ -60,26 +60,6 @@ def show_help(host: Host, _arguments: str) -> CommandResult:
     rows = [(f"/{c.name} {c.usage}".strip(), t(f"command.{c.name}")) for c in basic_commands().all()]
     rows += [(f"/{skill.name}", skill.summary) for skill in host.skills.all()]
     return CommandResult((TableBlock((t("help.command"), t("help.purpose")), tuple(rows)),))
-
-
-def show_skills(host: Host, _arguments: str) -> CommandResult:
-    """The skills with their token weight, then what could not be read and why."""
-    t = host.t
-    rows = [
-        (f"/{s.name}", s.source, f"{weight(s).listed}", f"{weight(s).viewed}", s.summary) for s in host.skills.all()
-    ]
-    columns = (t("skills.name"), t("skills.source"), t("skills.listed"), t("skills.viewed"), t("skills.when"))
-    blocks: list[DisplayBlock] = []
-    if rows:
-        blocks.append(TableBlock(columns, tuple(rows), "llrrl"))
-    else:
-        blocks.append(TextBlock(t("skills.none"), "dim"))
-    for problem in host.skills.problems():
-        place = f"{problem.path}:{problem.line}" if problem.line else str(problem.path)
-        reason = t(f"skills.problem.{problem.key}", **problem.params) if problem.key else problem.reason
-        tone = "warn" if problem.severity == "warning" else "error"
-        blocks.append(TextBlock(f"{t('skills.' + problem.severity)}: {place}: {reason}", tone))
-    return CommandResult(tuple(blocks))
 
 
 def change_model(host: Host, arguments: str) -> CommandResult:

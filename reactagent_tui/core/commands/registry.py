@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
-from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.display import DisplayBlock, TextBlock
+from reactagent_tui.core.errors import SkillError
 from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
@@ -22,6 +24,7 @@ from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
+from reactagent_tui.core.skills.models import Skill
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.trust import Verdict
@@ -168,13 +171,25 @@ def split_command(text: str) -> tuple[str, str] | None:
 
 async def execute(registry: CommandRegistry, host: Host, name: str, arguments: str) -> CommandResult | Unknown:
     """Run a command or expand a skill. Commands beat skills of the same name."""
-    from reactagent_tui.core.skills.expand import expand_skill_command
-
     command = registry.find(name)
     if command is not None:
         result = command.run(host, arguments)
         return await result if inspect.isawaitable(result) else result
     skill = host.skills.get(name)
     if skill is not None:
-        return CommandResult(submit=expand_skill_command(skill, arguments))
+        return await _call_skill(host, skill, arguments)
     return registry.nearest(name, (skill.name for skill in host.skills.all()))
+
+
+async def _call_skill(host: Host, skill: Skill, arguments: str) -> CommandResult:
+    """The message that starts the skill; with a folder for its files where it wants one, but not in plan mode."""
+    from reactagent_tui.core.skills.expand import expand_skill_command
+    from reactagent_tui.core.skills.run_dir import new_run_dir
+
+    if not skill.run_dir or host.mode == "plan":
+        return CommandResult(submit=expand_skill_command(skill, arguments))
+    try:
+        run_dir = await asyncio.to_thread(new_run_dir, host.workdir, skill.name, arguments.strip() or skill.name)
+    except SkillError as error:
+        return CommandResult((TextBlock(str(error), "error"),), level="error")
+    return CommandResult(submit=expand_skill_command(skill, arguments, run_dir))

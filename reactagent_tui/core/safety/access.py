@@ -23,7 +23,8 @@ class Access:
     writes: tuple[Path, ...] = ()
     network: bool = False
     subject: str = ""
-    """The key argument of a tool that touches no file (a URL): a session grant covers exactly this."""
+    """The key argument of a tool that touches no file (a URL), or what a command gets on its stdin: a session grant
+    covers exactly this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,5 +70,6 @@ PLAN_TEXT = (
 def call_key(access: Access) -> tuple[str, ...]:
     """What an exact grant covers: this tool with this command, these files or this subject."""
     if access.command is not None:
-        return (access.tool, access.command, str(access.workdir or ""))
+        given = (access.subject,) if access.subject else ()
+        return (access.tool, access.command, str(access.workdir or ""), *given)
     return (access.tool, access.subject, *(str(path) for path in (*access.writes, *access.reads)))

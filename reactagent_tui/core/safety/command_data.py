@@ -160,8 +160,9 @@ def key_file_patterns() -> tuple[str, ...]:
 def is_key_file(path: Path, home: Path, own_config: Path) -> bool:
     """Does this real path name a file with keys or passwords in it? `.ENV` is `.env` on many disks."""
     text, name = str(path), path.name
-    if path == own_config or text.startswith(f"{own_config}{os.sep}"):
-        return True
+    inside = f"{own_config}{os.sep}"
+    if path == own_config or (text.startswith(inside) and not text.startswith(f"{inside}skills{os.sep}")):
+        return True  # the user's skills lie there too: they are to be read and run
     found = False
     for negated, whole, bare in _key_tests(str(home)):
         if found == negated and ((whole is not None and whole(text)) or (bare is not None and bare(name))):

@@ -29,6 +29,7 @@ from reactagent_tui.core.safety.read_only import line_only_reads, part_only_read
 from reactagent_tui.core.safety.refusals import denied_by_rule, plan_refusal
 from reactagent_tui.core.safety.risk import risks_of
 from reactagent_tui.core.safety.rules import (
+    SHELL_TOOL,
     Rule,
     command_matches,
     matching_rule,
@@ -77,7 +78,9 @@ class Situation:
 def judge(here: Situation, access: Access, *, reads_only: bool) -> Decision:
     """Allow, ask or deny."""
     if access.command is not None:
-        return _judge_command(here, access, access.command)
+        decision = _judge_command(here, access, access.command)
+        by_command = access.tool == SHELL_TOOL or not isinstance(decision, Ask) or decision.dangerous
+        return decision if by_command else replace(decision, pattern=access.tool)
     return _judge_files(here, access, reads_only)
 
 
@@ -171,7 +174,7 @@ def _folded(name: str) -> str:
 def _judge_command(here: Situation, access: Access, command: str) -> Decision:
     line = parse_command(command)
     place = here.place(access.workdir)
-    denied = _restricting(here.deny, line, place)
+    denied = _restricting(here.deny, line, place) or _by_name(here.deny, access)
     if denied is not None:
         return Deny(denied_by_rule(denied.text))
     bundled = runs_bundled_skill(line, here.roots)
@@ -183,17 +186,27 @@ def _judge_command(here: Situation, access: Access, command: str) -> Decision:
         outside_only = all(finding.startswith("risk.outside\t") for finding in hard)
         unique = (*hard, *(item for item in risk if item not in hard))
         return Ask("asks.outside" if outside_only else "asks.dangerous", risk=unique, dangerous=True)
-    if _restricting(here.ask, line, place) is not None:
+    if (_restricting(here.ask, line, place) or _by_name(here.ask, access)) is not None:
         return Ask("asks.rule", risk=risk)
     if call_key(access) in here.granted_calls:
         return Allow("session: this command")
     if bundled:
         return Allow("bundled skill")
+    allowed = _by_name(here.allowing, access)
+    if allowed is not None:
+        return Allow(allowed.text)
     if line.unparsable or place.is_exhausted:
         return Ask("asks.unparsable", risk=(*risk, "risk.unparsable"))
     if here.mode == "auto":
         return Allow("mode: auto")
     return _judge_parts(here, line, place, risk)
+
+
+def _by_name(rules: Sequence[Rule], access: Access) -> Rule | None:
+    """The first rule that names the tool of a program (a typed skill), whatever it is called with."""
+    if access.tool == SHELL_TOOL:
+        return None
+    return next((rule for rule in rules if rule.spec is None and rule.covers_tool(access.tool)), None)
 
 
 def _restricting(rules: Sequence[Rule], line: CommandLine, place: Place) -> Rule | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.skills.models import Skill
 
@@ -11,7 +13,7 @@ NEVER_ASK = (
 )
 
 
-def expand_skill_command(skill: Skill, args: str = "") -> UserMessage:
+def expand_skill_command(skill: Skill, args: str = "", run_dir: Path | None = None) -> UserMessage:
     """The user message for `/name args`, in the mode of the skill (reference or inline)."""
     args = args.strip()
     shown = f"/{skill.name} {args}".rstrip()
@@ -21,11 +23,23 @@ def expand_skill_command(skill: Skill, args: str = "") -> UserMessage:
     else:
         lines.append(f'First call skill_view(name="{skill.name}"), then do what its text says.')
     lines += ["", f"Arguments of the user:\n{args}" if args else "The user gave no arguments."]
+    if run_dir is not None:
+        lines += ["", run_dir_line(run_dir)]
     if skill.never_ask:
         lines += ["", NEVER_ASK]
     if skill.invoke == "inline":
         lines += ["", skill_text(skill)]
     return UserMessage("\n".join(lines), origin="skill", shown=shown)
+
+
+def forbids_questions(message: UserMessage) -> bool:
+    """Did this message call a skill that runs to its end without asking?"""
+    return message.origin in ("skill", "steer") and message.shown is not None and NEVER_ASK in message.text
+
+
+def run_dir_line(run_dir: Path) -> str:
+    """Tells the model where a run puts its files."""
+    return f"run_dir: {run_dir}\n(A new folder for this run: every file you make for it goes there.)"
 
 
 def skill_text(skill: Skill, files: tuple[str, ...] | None = None) -> str:
@@ -34,6 +48,8 @@ def skill_text(skill: Skill, files: tuple[str, ...] | None = None) -> str:
     head = [f"Skill: {skill.name}", f"Folder: {skill.dir}"]
     if skill.command_line:
         head.append(f"Run: {skill.command_line}")
+    if skill.is_typed:
+        head.append(f"Tool: {skill.tool_name} (the same program, with checked arguments)")
     head.append("Files: " + (", ".join(files) if files else "none besides SKILL.md"))
     if skill.allowed_tools:
         head.append("Tools it expects: " + ", ".join(skill.allowed_tools))

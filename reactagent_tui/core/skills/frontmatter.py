@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import yaml
 
 MAX_BYTES = 1_000_000
 """Of SKILL.md, REACT_AGENT.md and pipeline.yaml each."""
@@ -118,12 +121,18 @@ def load_yaml(text: str, first_line: int = 1) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
         what = (error.problem or "syntax error").splitlines()[0]
-        raise Unreadable("bad_yaml", first_line + (mark.line if mark else 0), error=what) from None
+        raise Unreadable("bad_yaml", first_line + _place(error, text), error=what) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: 2024-99-99 looks like a date
         what = (str(error) or type(error).__name__).splitlines()[0]
         raise Unreadable("bad_yaml", first_line, error=what) from None
+
+
+def _place(error: yaml.MarkedYAMLError, text: str) -> int:
+    """The row of an error, from 0. What is never closed shows at the end: then where it was opened, or the last row."""
+    marks = [mark.line for mark in (error.problem_mark, error.context_mark) if mark is not None]
+    rows = text.rstrip().count("\n")
+    return next((line for line in marks if line <= rows), rows if marks else 0)
 
 
 def _entries(head: list[str], first_line: int) -> list[_Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from reactagent_tui.core.llm.tokens import estimate
 from reactagent_tui.core.paths import Paths, data_dir
 from reactagent_tui.core.skills.models import (
     NOTES_FILE,
+    PIPELINE_ENTRY,
     PIPELINE_FILE,
     SKILL_FILE,
     Origin,
@@ -55,14 +57,15 @@ class SkillWeight:
     """What a skill costs, in estimated tokens."""
 
     listed: int
-    """Its line in the system prompt, paid with every call."""
+    """Its line in the system prompt and the tool of its typed form, paid with every call."""
     viewed: int
     """Its whole text, paid when it is used."""
 
 
 def weight(skill: Skill) -> SkillWeight:
     """Estimated tokens of a skill, for `/skills`."""
-    return SkillWeight(estimate(_catalogue_line(skill, None)), estimate(skill.text_for_model()))
+    tool = f"{skill.tool_name}{skill.summary}{json.dumps(skill.parameters)}" if skill.is_typed else ""
+    return SkillWeight(estimate(_catalogue_line(skill, None)) + estimate(tool), estimate(skill.text_for_model()))
 
 
 @dataclass(slots=True)
@@ -177,7 +180,7 @@ def _search(folder: Path, source: int, depth: int, scan: _Scan) -> None:
     scan.stamp(folder)
     if os.path.lexists(folder / SKILL_FILE):
         scan.folders.append((folder, source))
-        for name in (SKILL_FILE, NOTES_FILE, PIPELINE_FILE):
+        for name in (SKILL_FILE, NOTES_FILE, PIPELINE_FILE, PIPELINE_ENTRY):
             scan.stamp(folder / name)
     elif depth < MAX_DEPTH:
         for child in _children(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,10 @@ PIPELINE_ENTRY = "scripts/run.py"
 ENTRY_FILES = ("run.py", "run.sh")
 TYPED_INPUT_ENV = ("SKILL_INPUT", "json")
 """Variable that a typed call sets: only then does a bundled script read its arguments as JSON from stdin."""
+
+MAX_TOOL_NAME = 64
+"""Characters; the limit of the APIs."""
+_OWN_TOOLS = frozenset({"skill-view"})
 
 REASONS: Mapping[str, str] = {
     "unreadable": "cannot be read: {error}",
@@ -40,7 +45,8 @@ REASONS: Mapping[str, str] = {
     "recovered": "`{key}` is not valid YAML (quote it); it was read as plain text",
     "tabs": "tabs as indentation; read as spaces",
     "bad_invoke": "`invoke` {value!r} is neither reference nor inline; ignored",
-    "bad_never_ask": "`never_ask` is neither true nor false; taken as false",
+    "bad_switch": "`{key}` is neither true nor false; taken as false",
+    "bad_timeout": "`timeout_seconds` is no number from 1 to 600; ignored",
     "bad_parameters": "`parameters` is not a JSON Schema of type object; the skill has no typed form",
     "bad_pipeline": "pipeline.yaml cannot be read: {error}",
     "framework_word": "names {word}: such words belong in REACT_AGENT.md",
@@ -87,6 +93,10 @@ class Skill:
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     invoke: Invoke = "reference"
     never_ask: bool = False
+    run_dir: bool = False
+    """Every use gets a folder of its own, `skill_run/<skill>/<slug>`."""
+    timeout: float | None = None
+    """Seconds that the program may take; None: as long as any command."""
     allowed_tools: tuple[str, ...] = ()
     parameters: Mapping[str, Any] | None = None
     """JSON Schema of the typed form, when the front matter gives one."""
@@ -109,6 +119,15 @@ class Skill:
     def is_typed(self) -> bool:
         """Can be offered as a tool of its own, with validated arguments."""
         return self.parameters is not None and self.entry is not None
+
+    @property
+    def tool_name(self) -> str:
+        """The tool of the typed form: legal for every API, never the name of a tool of our own."""
+        name = f"skill_{self.name}"
+        if len(name) > MAX_TOOL_NAME or normalise(name) in _OWN_TOOLS:
+            mark = hashlib.sha256(self.name.encode()).hexdigest()[:8]
+            name = f"{name[: MAX_TOOL_NAME - len(mark) - 1]}_{mark}"
+        return name
 
     @property
     def command_line(self) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from reactagent_tui.core.skills import frontmatter
 from reactagent_tui.core.skills.frontmatter import Document, Unreadable
+from reactagent_tui.core.skills.json_schema import is_plain_schema
 from reactagent_tui.core.skills.models import (
     NOTES_FILE,
     PIPELINE_ENTRY,
@@ -26,7 +27,7 @@ from reactagent_tui.core.skills.models import (
 MAX_FILES = 200
 MAX_FILE_DEPTH = 6
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "venv"})
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?")
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?")
 _FRAMEWORK = re.compile(
     r"\b(run_shell_command|skills_list|skill_view|read_skill|spawn_subagent|REACT_AGENT\.md|run_[\w<>-]+_pipeline)\b"
 )
@@ -58,7 +59,9 @@ def read_skill(folder: Path, source: Origin) -> tuple[Skill | None, list[SkillPr
         files=files,
         metadata=_metadata(values.get("metadata")),
         invoke=_invoke(path, document, pipeline, "inline" if inline else "reference", problems),
-        never_ask=_never_ask(path, document, pipeline, problems),
+        never_ask=_switch(path, document, pipeline, "never_ask", problems),
+        run_dir=_switch(path, document, pipeline, "run_dir", problems),
+        timeout=_timeout(path, document, problems),
         allowed_tools=_allowed_tools(values.get("allowed-tools")),
         parameters=_parameters(path, document, problems),
         source=source,
@@ -98,7 +101,7 @@ def _identity(document: Document, folder: Path) -> tuple[str, str]:
     line = document.lines.get("name")
     if not name:
         raise Unreadable("no_name", line or 1)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise Unreadable("bad_name", line, name=name)
     if normalise(name) not in (normalise(folder.name), normalise(folder.resolve().name)):
         raise Unreadable("other_folder", line, name=name, folder=folder.name)
@@ -152,13 +155,19 @@ def _oddities(path: Path, document: Document, description: str, notes: str) -> l
         found.append(problem(path, "long_description", line, severity="warning", size=len(description)))
     if _PIPELINE_TOOL.search(description):
         found.append(problem(path, "pipeline_word", lines.get("description"), severity="warning"))
+    elif word := _FRAMEWORK.search(description):
+        found.append(problem(path, "framework_word", lines.get("description"), severity="warning", word=word[1]))
     for offset, row in enumerate(document.body.split("\n")):
         if word := _FRAMEWORK.search(row):
             line = document.body_line + offset
             found.append(problem(path, "framework_word", line, severity="warning", word=word[1]))
             break
-    if _SECRET.search(f"{description}\n{document.body}\n{notes}"):
-        found.append(problem(path, "secret", severity="warning"))
+    if _SECRET.search(description):
+        found.append(problem(path, "secret", lines.get("description"), severity="warning"))
+    for file, first, text in ((path, document.body_line, document.body), (path.with_name(NOTES_FILE), 1, notes)):
+        if key := _SECRET.search(text):
+            line = first + text.count("\n", 0, key.start())
+            found.append(problem(file, "secret", line, severity="warning"))
     return found
 
 
@@ -193,8 +202,11 @@ def _invoke(
             return default
 
 
-def _never_ask(path: Path, document: Document, pipeline: Mapping[str, Any], problems: list[SkillProblem]) -> bool:
-    match _setting(document, pipeline, "never_ask"):
+def _switch(
+    path: Path, document: Document, pipeline: Mapping[str, Any], key: str, problems: list[SkillProblem]
+) -> bool:
+    """A setting that is true or false; false when it is not there."""
+    match _setting(document, pipeline, key):
         case bool() as value:
             return value
         case None:
@@ -204,8 +216,22 @@ def _never_ask(path: Path, document: Document, pipeline: Mapping[str, Any], prob
         case "false" | "False":
             return False
         case _:
-            problems.append(problem(path, "bad_never_ask", document.lines.get("never_ask"), severity="warning"))
+            problems.append(problem(path, "bad_switch", document.lines.get(key), severity="warning", key=key))
             return False
+
+
+def _timeout(path: Path, document: Document, problems: list[SkillProblem]) -> float | None:
+    value = _setting(document, {}, "timeout_seconds")
+    if value is None:
+        return None
+    try:
+        seconds = float(_text(value))
+    except ValueError:
+        seconds = 0.0
+    if 1 <= seconds <= 600:
+        return seconds
+    problems.append(problem(path, "bad_timeout", document.lines.get("timeout_seconds"), severity="warning"))
+    return None
 
 
 def _allowed_tools(value: object) -> tuple[str, ...]:
@@ -221,7 +247,7 @@ def _parameters(path: Path, document: Document, problems: list[SkillProblem]) ->
         return None
     if isinstance(value, dict) and frontmatter.is_small_tree(cast("object", value)):
         schema = cast("dict[str, Any]", value)
-        if schema.get("type") == "object" and isinstance(schema.get("properties", {}), dict):
+        if schema.get("type") == "object" and is_plain_schema(schema):
             return schema
     problems.append(problem(path, "bad_parameters", document.lines.get("parameters"), severity="warning"))
     return None

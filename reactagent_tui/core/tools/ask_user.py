@@ -58,6 +58,8 @@ class AskUser(ToolBase[AskUserArgs]):
         return None
 
     async def perform(self, args: AskUserArgs, ctx: ToolContext) -> ToolOutcome:
+        if ctx.unasked.answer is not None:
+            return ToolOutcome(ctx.unasked.answer, summary="not asked")
         options = tuple(" ".join(option.split())[:LONGEST_OPTION] for option in args.options)
         answer = await ctx.ask(ChoiceQuestion("dock.question", options, text=args.question.strip()))
         return _told(answer, options)

@@ -21,6 +21,7 @@ from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.tools.agent_task import AgentResult, AgentTask
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
+from reactagent_tui.core.tools.unasked import Unasked
 
 
 async def no_gate(_access: Access) -> None:
@@ -72,6 +73,8 @@ class ToolContext:
     """What runs in the background of this session."""
     agents: AgentPort | None = None
     """Runs sub-agents; None: this caller may have none."""
+    unasked: Unasked = field(default_factory=Unasked)
+    """Whether a skill of this turn forbids questions."""
     judged: Access | None = None
     """What permissions let this call touch; a path that leads elsewhere by now is refused. None: not judged (tests)."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -55,6 +56,21 @@ class ShellArgs(ToolArgs):
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A program and how it is run. `command` is the line it is known by, `timeout` in seconds."""
+
+    argv: Sequence[str]
+    command: str
+    workdir: Path
+    timeout: float
+    note: str = ""
+    """For the model, when the time-out is not the one it asked for."""
+    in_background: bool = False
+    stdin: bytes | None = None
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 class RunShellCommand(ToolBase[ShellArgs]):
     """The tool. `secrets`: environment variables that commands must not see."""
 
@@ -67,6 +83,11 @@ class RunShellCommand(ToolBase[ShellArgs]):
         self._secrets = tuple(secrets)
         self._default_timeout = default_timeout
         self._partial: dict[str, ToolOutcome] = {}
+
+    @property
+    def default_timeout(self) -> float:
+        """Seconds."""
+        return self._default_timeout
 
     def partial(self, call_id: str) -> ToolOutcome | None:
         """What a cancelled call had printed when it was stopped; once, then it is forgotten.
@@ -104,21 +125,25 @@ class RunShellCommand(ToolBase[ShellArgs]):
         workdir = _workdir(args, ctx)
         if not workdir.is_dir():
             raise ToolFailure("not_found", f"The directory {workdir} does not exist, so the command was not run.")
-        timeout, note = _clamp(self._default_timeout if args.timeout_seconds is None else args.timeout_seconds)
+        timeout, note = clamped(self._default_timeout if args.timeout_seconds is None else args.timeout_seconds)
         if args.run_in_background:
             timeout, note = HEAD_START, ""
+        line = Launch(shell_argv(args.command), args.command, workdir, timeout, note, args.run_in_background)
+        return await self.launch(line, ctx)
+
+    async def launch(self, what: Launch, ctx: ToolContext) -> ToolOutcome:
+        """Run a program as commands run: its own process group, watched, bounded, stopped with all it started."""
+        workdir, timeout = what.workdir, what.timeout
         encoding = console_encoding()
         output = CommandOutput(ctx.log_dir, ctx.call_id, LiveOutput(ctx.output), encoding)
-        env = child_env(os.environ, ctx.env, secrets=self._secrets, encoding=encoding)
-        argv = shell_argv(args.command)
-        if ctx.wrap is not None:
-            argv = ctx.wrap(argv, workdir)
-        child = spawn(argv, cwd=workdir, env=env, on_output=output.feed)
+        env = child_env(os.environ, {**ctx.env, **what.env}, secrets=self._secrets, encoding=encoding)
+        argv = what.argv if ctx.wrap is None else ctx.wrap(what.argv, workdir)
+        child = spawn(argv, cwd=workdir, env=env, on_output=output.feed, stdin=what.stdin)
         with ctx.jobs.foreground(ctx.call_id) as sent:
             try:
                 await asyncio.wait((child.exited, sent), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-                if not child.exited.done() and (args.run_in_background or sent.done()):
-                    job = ctx.jobs.adopt(child, output, args.command)
+                if not child.exited.done() and (what.in_background or sent.done()):
+                    job = ctx.jobs.adopt(child, output, what.command)
                     return _gone_on(job, output, by_user=sent.done())
                 timed_out = not child.exited.done()
                 if timed_out:
@@ -135,11 +160,11 @@ class RunShellCommand(ToolBase[ShellArgs]):
                 raise
         behind = ""
         if left:
-            behind = _left_behind(left, ctx.jobs.adopt(child, output, args.command))
+            behind = _left_behind(left, ctx.jobs.adopt(child, output, what.command))
         else:
             output.finish()
         ending = _timed_out(timeout) if timed_out else _exited(child.exit_code)
-        return _outcome(args.command, output, (note, ending, behind), child, timed_out)
+        return _outcome(what.command, output, (what.note, ending, behind), child, timed_out)
 
 
 def _workdir(args: ShellArgs, ctx: ToolContext) -> Path:
@@ -149,7 +174,7 @@ def _workdir(args: ShellArgs, ctx: ToolContext) -> Path:
     return folder
 
 
-def _clamp(seconds: float) -> tuple[float, str]:
+def clamped(seconds: float) -> tuple[float, str]:
     """The time-out that is used, and a note when it is not what was asked for."""
     used = min(max(seconds, SHORTEST), LONGEST) if seconds == seconds else 10.0
     return (

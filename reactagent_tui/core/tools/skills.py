@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import ClassVar
@@ -9,11 +10,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from reactagent_tui.core.display import MarkdownBlock, TableBlock
+from reactagent_tui.core.errors import SkillError
 from reactagent_tui.core.safety.permissions import Access
-from reactagent_tui.core.skills.expand import skill_text
+from reactagent_tui.core.skills.expand import run_dir_line, skill_text
 from reactagent_tui.core.skills.loader import SkillLibrary
-from reactagent_tui.core.skills.models import SKILL_FILE
+from reactagent_tui.core.skills.models import SKILL_FILE, Skill
 from reactagent_tui.core.skills.reading import list_files
+from reactagent_tui.core.skills.run_dir import new_run_dir
 from reactagent_tui.core.tools.base import Tool, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase
 from reactagent_tui.core.tools.failure import ToolFailure
@@ -35,9 +38,12 @@ class ListArgs(ToolArgs):
 class ViewArgs(ToolArgs):
     """Arguments of skill_view."""
 
-    synonyms: ClassVar[Mapping[str, str]] = {"skill": "name", "skill_name": "name"}
+    synonyms: ClassVar[Mapping[str, str]] = {"skill": "name", "skill_name": "name", "args": "query", "topic": "query"}
 
     name: str = Field(description="Name of the skill, as skills_list gives it")
+    query: str | None = Field(
+        default=None, description="The user's question, when the skill puts files into a run_dir: names that folder"
+    )
 
 
 class SkillsListTool(ToolBase[ListArgs]):
@@ -90,7 +96,11 @@ class SkillViewTool(ToolBase[ViewArgs]):
         skill = library.get(name)
         if skill is None:
             raise ToolFailure("not_found", _unknown(library, name))
+        if skill.never_ask:
+            ctx.unasked.begin(skill.name)
         text = skill_text(skill, list_files(skill.dir))
+        if skill.run_dir:
+            text = f"{await _run_dir(skill, args.query, ctx)}\n\n{text}"
         if len(text) > MAX_VIEW:
             shown = text[:MAX_VIEW].rsplit("\n", 1)[0]
             left = len(text) - len(shown)
@@ -101,6 +111,19 @@ class SkillViewTool(ToolBase[ViewArgs]):
 def skill_tools(library: Callable[[], SkillLibrary]) -> list[Tool]:
     """Both tools, for the library that counts where the call is made."""
     return [SkillsListTool(library), SkillViewTool(library)]
+
+
+async def _run_dir(skill: Skill, query: str | None, ctx: ToolContext) -> str:
+    """The line about the folder of this run; it is made when the question is known."""
+    if ctx.plan_mode:
+        return "run_dir: none yet, because nothing may be changed in plan mode"
+    if not (query or "").strip():
+        call = f'skill_view(name="{skill.name}", query="<the user\'s question>")'
+        return f"run_dir: the one you were given; without one, call {call} first"
+    try:
+        return run_dir_line(await asyncio.to_thread(new_run_dir, ctx.workdir, skill.name, query or ""))
+    except SkillError as error:
+        return f"run_dir: none ({error}); put files where the user can find them"
 
 
 def _fresh(library: SkillLibrary) -> SkillLibrary:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reactagent_tui.core.paths import data_dir
+from reactagent_tui.core.paths import data_dir, user_paths
 from reactagent_tui.core.safety.access import Access, Allow, Ask, Decision, Deny, Mode
 from reactagent_tui.core.safety.permissions import Permissions
 
@@ -107,3 +107,36 @@ def test_rules_of_the_user_go_first(workspace: Path, home: Path) -> None:
     rule = ("run_shell_command(*run.py*)",)
     assert isinstance(decide(NOW, workspace, home, deny=rule), Deny)
     assert isinstance(decide(NOW, workspace, home, ask=rule), Ask)
+
+
+@pytest.mark.parametrize(
+    ("line", "dangerous"),
+    [
+        (f'{PYTHON} "{{own}}/skills/weather/run.py"', False),
+        ("cat {own}/skills/weather/references/more.md", False),
+        ("cat {own}/skills/weather/.env", True),
+        ("cat {own}/config.yaml", True),
+        ("cat {own}/skills/../config.yaml", True),
+        ("cat {own}/*", True),
+        ("grep -r key {own}", True),
+        ("echo x > {own}/skills/weather/run.py", True),
+        ("rm -r {own}/skills/weather", True),
+    ],
+)
+def test_skills_of_the_user_are_no_keys_but_what_lies_beside_them_is(
+    workspace: Path, home: Path, line: str, dangerous: bool
+) -> None:
+    own = user_paths().config
+    (own / "skills" / "weather" / "references").mkdir(parents=True)
+    for name in ("skills/weather/run.py", "skills/weather/.env", "skills/weather/references/more.md", "config.yaml"):
+        (own / name).write_text("x")
+    decision = decide(line.format(own=own), workspace, home)
+    assert isinstance(decision, Ask)
+    assert decision.dangerous is dangerous
+
+
+def test_a_file_of_a_skill_is_read_without_a_question(workspace: Path, home: Path) -> None:
+    skills = user_paths().config / "skills"
+    permissions = Permissions("ask", (workspace,), home=home, readable=(skills,))
+    access = Access("read_file", workdir=workspace, reads=(skills / "weather" / "references" / "more.md",))
+    assert isinstance(permissions.decide(access, reads_only=True), Allow)

@@ -165,7 +165,7 @@ def test_odd_files_are_reported_not_fatal(root: Path) -> None:
         ("description: ok", "line\nuse run_shell_command here", "framework_word"),
         ("description: ok", "key sk-abcdefghijklmnopqrstuvwx", "secret"),
         ("description: ok\ninvoke: always", "", "bad_invoke"),
-        ("description: ok\nnever_ask: maybe", "", "bad_never_ask"),
+        ("description: ok\nnever_ask: maybe", "", "bad_switch"),
         ("description: ok\nparameters: {type: string}", "", "bad_parameters"),
         ("description: ok\nparameters: &p {type: object, properties: {a: *p}}", "", "bad_parameters"),
         (f"description: {'x' * 1025}", "", "long_description"),
