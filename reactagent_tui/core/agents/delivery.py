@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,8 +84,25 @@ class Delivery:
         return await self._write(self.path, result)
 
     async def _write(self, path: Path, result: AgentResult) -> AgentResult:
+        try:
+            done, files = await self.write(path, _content(path, result.text))
+        except StoppedByUser:
+            return replace(result, reason="INTERRUPTED", stops_all=True, error=f"{path} was not written")
+        now = _stamp(path)
+        if done.is_error or now is None:
+            return replace(result, reason="ERROR", error=f"{path} was not written: {done.text}")
+        return replace(
+            result, output_file=path, written=now[1], files=tuple(dict.fromkeys((*result.files, *sorted(files))))
+        )
+
+    async def write(self, path: Path, content: str) -> tuple[ToolResult, set[str]]:
+        """Write a file as a call of the agent to write_file would; its result and the files it touched.
+
+        Raises StoppedByUser when the user says "no, and stop".
+        """
         kept: list[ToolResult] = []
-        call = ToolCall(f"{self.voice.run_id}-output", "write_file", "", _arguments(path, result.text))
+        arguments = {"path": str(path), "content": content}
+        call = ToolCall(f"{self.voice.run_id}-{secrets.token_hex(3)}", "write_file", "", arguments)
         executor = Executor(
             toolkit=Toolkit([self._writer()]),
             permissions=self.rights,
@@ -95,16 +113,8 @@ class Delivery:
             agent=self.voice.path,
         )
         await self._know(path)
-        try:
-            await executor.run([call])
-        except StoppedByUser:
-            return replace(result, reason="INTERRUPTED", stops_all=True, error=f"{path} was not written")
-        done = kept[-1]
-        now = _stamp(path)
-        if done.is_error or now is None:
-            return replace(result, reason="ERROR", error=f"{path} was not written: {done.text}")
-        files = tuple(dict.fromkeys((*result.files, *sorted(executor.created | executor.changed))))
-        return replace(result, output_file=path, written=now[1], files=files)
+        await executor.run([call])
+        return kept[-1], executor.created | executor.changed
 
     def _writer(self) -> WriteFile:
         tool = self.tools.find("write_file")
@@ -123,11 +133,11 @@ class Delivery:
         self.emit(kind, **values)
 
 
-def _arguments(path: Path, text: str) -> dict[str, Any]:
+def _content(path: Path, text: str) -> str:
     """The whole answer; where it is one fenced block and the file is no prose, what stands in the fence."""
     fenced = None if path.suffix.lower() in _TEXTS else _FENCED.fullmatch(text)
     content = text if fenced is None else fenced[2]
-    return {"path": str(path), "content": content if content.endswith("\n") else content + "\n"}
+    return content if content.endswith("\n") else content + "\n"
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reactagent_tui.core.agents.pool import DEEPEST, Caller, SessionAgents
+from reactagent_tui.core.agents.pool import DEEPEST, Caller, ExternalAgent, SessionAgents
 from reactagent_tui.core.agents.roles import Role, bare_tool
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.llm.base import ChatProvider
@@ -37,12 +37,21 @@ class Plan:
     system: str
     cap: Decimal | None
     may_nest: bool
+    external: ExternalAgent | None = None
+    """A program that does the work instead of a model of ours."""
+
+    @property
+    def model(self) -> str:
+        """What does the work, by name."""
+        return self.role.name if self.external is not None and self.role is not None else self.provider.info.name
 
 
 def plan(pool: SessionAgents, caller: Caller, task: AgentTask) -> Plan:
     """Raises ToolFailure for an unknown role, model or tool, and when nothing is left to spend."""
     pool.refuse_more(caller)
     role = find_role(pool, task.role)
+    if role is not None and role.origin == "external":
+        return _external(pool, caller, task, role)
     may_nest = caller.depth + 1 < min(pool.host.max_depth, DEEPEST)
     toolkit = _toolkit(caller.toolkit, task, role, may_nest=may_nest)
     return Plan(
@@ -117,6 +126,16 @@ def _system(task: AgentTask, role: Role | None, toolkit: Toolkit) -> str:
         return text
     where = "" if task.roots is None else f" You may read and write only in: {', '.join(map(str, task.roots))}."
     return f"{text}\n\nYour tools: {', '.join(toolkit.names)}.{where}"
+
+
+def _external(pool: SessionAgents, caller: Caller, task: AgentTask, role: Role) -> Plan:
+    """A program has its own model and its own tools."""
+    if task.tools_allowlist or task.model or task.roots is not None:
+        raise ToolFailure(
+            "arguments", f"{role.name} is a program of its own: tools_allowlist and model cannot be set for it."
+        )
+    system = task.system_prompt or ""
+    return Plan(role, caller.provider, Toolkit(), system, _cap(caller, task), False, pool.host.external()[role.name])
 
 
 def _cap(caller: Caller, task: AgentTask) -> Decimal | None:

@@ -48,8 +48,11 @@ class Spawner:
     async def run(self, task: AgentTask, ctx: ToolContext) -> AgentResult:
         """See `AgentPort.run`."""
         made = plan(self.pool, self.caller, task)
-        child = Child(self.pool, self.caller, task, ctx, made)
-        return await child.run()
+        if made.external is not None:
+            from reactagent_tui.core.agents.external import ExternalChild
+
+            return await ExternalChild(self.pool, self.caller, task, ctx, made).run()
+        return await Child(self.pool, self.caller, task, ctx, made).run()
 
 
 @dataclass
@@ -69,9 +72,7 @@ class Child:
         cause: Cause = "pipeline" if task.cause == "pipeline" else "sub_agent"
         self.page = AgentPage(caller.book, cause)
         self.rights: PermissionRules = rights_for(caller.permissions, task.roots)
-        self.record: AgentRecord = self.pool.begin(
-            task, caller, self.run_id, self.ctx.run_id, self.plan.provider.info.name
-        )
+        self.record: AgentRecord = self.pool.begin(task, caller, self.run_id, self.ctx.run_id, self.plan.model)
         self.path = (*caller.path, self.record.name)
         self.voice = AgentVoice(caller.reporter, self.pool.asking, self.run_id, "/".join(self.path))
         self.seen = FilesSeen()
@@ -85,7 +86,7 @@ class Child:
             rights=self.rights,
             voice=self.voice,
             context=self._context,
-            emit=self._emit,
+            emit=self.emit,
             seen=self.seen,
             tools=caller.toolkit,
             wrote=self._wrote,
@@ -104,10 +105,8 @@ class Child:
     async def _run(self) -> AgentResult:
         self.delivery.prepare()
         prompt = as_prompt(self.task.task, await self._inputs(), self.delivery.instruction(self.plan.toolkit))
-        controller = ReActController(self._setup())
-        self.record.stop = controller.interrupt
         self.record.figures = lambda: self._result("PAUSED", "", None)
-        self._emit(
+        self.emit(
             AgentStarted,
             name=self.record.name,
             task=self.task.task,
@@ -118,7 +117,7 @@ class Child:
         )
         cancelled = False
         try:
-            await controller.run(UserMessage(prompt))
+            await self.work(prompt)
             result = self._ended()
             if result.is_done:
                 result = await self.delivery.deliver(result)
@@ -129,6 +128,12 @@ class Child:
         if cancelled:
             raise AgentStopped(result)
         return result
+
+    async def work(self, prompt: str) -> None:
+        """Its run; what came of it is in `RunEnded`."""
+        controller = ReActController(self._setup())
+        self.record.stop = controller.interrupt
+        await controller.run(UserMessage(prompt))
 
     # -- what it is given -------------------------------------------------------------------
 
@@ -143,14 +148,14 @@ class Child:
         found = await asyncio.to_thread(find_input, text, self.ctx.workdir)
         if found.path is None:
             return Given(found.named, PLACEHOLDER, is_note=True)
-        await self._may_read(found.path)
+        await self.may_read(found.path)
         try:
             content = await asyncio.to_thread(read_capped, found.path, self.task.input_cap)
         except OSError as error:
             return Given(str(found.path), f"[could not be read: {error.strerror or error}]", is_note=True)
         return Given(str(found.path), content)
 
-    async def _may_read(self, path: Path) -> None:
+    async def may_read(self, path: Path) -> None:
         """By the rules of its caller: it is the caller that hands the file over."""
         rules = self.rights if self.task.roots is not None else self.caller.permissions
         access = Access("read_file", workdir=self.ctx.workdir, reads=(path,))
@@ -292,7 +297,7 @@ class Child:
         self.record.result = result
         if result.stops_all:
             self.caller.on_stop()
-        self._emit(
+        self.emit(
             AgentFinished,
             name=result.name,
             reason=result.reason,
@@ -304,7 +309,7 @@ class Child:
             output_file=str(result.output_file or ""),
         )
 
-    def _emit(self, kind: type[AgentEvent], **values: Any) -> None:
+    def emit(self, kind: type[AgentEvent], **values: Any) -> None:
         make = cast("Callable[..., AgentEvent]", kind)
         self.voice.emit(
             make(

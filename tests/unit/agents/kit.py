@@ -140,7 +140,7 @@ def play(
         budget=Budget(ledger.totals, budget or {}),
         make_provider=make,
     )
-    open_agents(live, settings or AgentSettings(max_depth=max_depth), lambda: roles, tuple)
+    open_agents(live, settings or AgentSettings(max_depth=max_depth), lambda: roles, lambda: ("A_API_KEY",))
     return Played(live, minds, reporter)
 
 
