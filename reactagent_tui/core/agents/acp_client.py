@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         WriteTextFileResponse,
     )
 
-    from reactagent_tui.core.agents.spawner import Child
+    from reactagent_tui.core.agents.child import Child
 
 LARGEST_FILE = 10 << 20
 """Bytes of a file that it may read through us."""

@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from reactagent_tui.core.agents.acp_client import AcpClient
-from reactagent_tui.core.agents.spawner import Child
+from reactagent_tui.core.agents.child import Child
 from reactagent_tui.core.events import EndReason, MessageFinished, RunEnded, RunStarted
 from reactagent_tui.core.llm.base import ModelInfo
 from reactagent_tui.core.llm.tokens import estimate
