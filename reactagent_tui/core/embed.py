@@ -27,6 +27,8 @@ from typing import Any, Generic, ParamSpec, cast, get_type_hints, overload
 
 from pydantic import create_model
 
+from reactagent_tui.core.agents.pool import AgentHost, Caller, SessionAgents
+from reactagent_tui.core.agents.spawner import Spawner
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.cost.pricing import PriceBook
 from reactagent_tui.core.events import AgentEvent
@@ -52,10 +54,11 @@ from reactagent_tui.core.reporter import Answer, Question, RecordingReporter, Re
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
-from reactagent_tui.core.tools.base import Tool, ToolContext, ToolOutcome
+from reactagent_tui.core.tools.base import AgentPort, Tool, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.schema import ToolArgs, json_schema
+from reactagent_tui.core.tools.subagent import SpawnSubagent
 from reactagent_tui.core.tools.toolkit import Toolkit
 from reactagent_tui.core.tools.truncate import truncate
 
@@ -189,11 +192,12 @@ class Agent:
         mode: Mode = "ask",
         permissions: PermissionRules | None = None,
         limits: Limits | None = None,
+        sub_agents: bool = False,
     ) -> None:
         """`provider`: an object, or a model's name as in the configuration file, whose keys and prices then count.
 
-        `system` None: the program's own prompt. `permissions` replaces the rules that `mode` gives. Raises ConfigError
-        for a name that cannot be resolved.
+        `system` None: the program's own prompt. `permissions` replaces the rules that `mode` gives. `sub_agents`: the
+        model gets `spawn_subagent`, with `tools` to give away. Raises ConfigError for a name that cannot be resolved.
         """
         self.id = secrets.token_hex(8)
         self.history = MemoryHistory()
@@ -211,7 +215,7 @@ class Agent:
         self.ledger = Ledger(self.id, prices)
         self._setup = RunSetup(
             provider=provider,
-            toolkit=Toolkit(tools),
+            toolkit=Toolkit([*tools, SpawnSubagent()] if sub_agents else tools),
             permissions=permissions or Permissions(mode, self._workspace.roots),
             history=self.history,
             ledger=self.ledger,
@@ -221,6 +225,7 @@ class Agent:
             session_id=self.id,
             limits=limits or Limits(),
         )
+        self._agents = SessionAgents(AgentHost(self.id, self.workdir)) if sub_agents else None
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -271,8 +276,16 @@ class Agent:
             output=output,
             ask=self._reporter.ask,
             jobs=self._jobs,
+            agents=self._port(),
             log_dir=Path(tempfile.gettempdir()) / f"reactagent-{self.id}",
         )
+
+    def _port(self) -> AgentPort | None:
+        if self._agents is None:
+            return None
+        setup = self._setup
+        caller = Caller(setup.toolkit, self.provider, setup.permissions, self.ledger, self._reporter)
+        return Spawner(self._agents, caller)
 
 
 def _connect(model: str, env: Mapping[str, str] | None = None) -> tuple[ChatProvider, PriceBook, Callable[[], Any]]:

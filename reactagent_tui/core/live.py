@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.checkpoints.rewinder import Outcome
 from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
 from reactagent_tui.core.events import (
@@ -146,6 +147,10 @@ class LiveSession(SessionState):
     def stop_call(self, call_id: str) -> bool:
         """Interrupt one tool call."""
         return self._controller is not None and self._controller.stop_call(call_id)
+
+    def stop_agent(self, run_id: str) -> bool:
+        """Stop one sub-agent; its caller goes on with what it had done."""
+        return self.agents is not None and self.agents.stop(run_id)
 
     def take_fallback(self) -> bool:
         """Go on with the next model of the chain instead of waiting for this one; False: nothing waits."""
@@ -326,6 +331,7 @@ class LiveSession(SessionState):
             before_write=no_gate if self.rewinder is None else self.rewinder.turns.before_write,
             after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
             jobs=self.jobs,
+            agents=main_port(self, guard),
             sees_images=self.provider.info.rules.supports_images,
             todo=self.todo,
             unasked=self.unasked,

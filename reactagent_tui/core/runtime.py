@@ -11,8 +11,11 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from reactagent_tui.core.agents.roles import RoleSource, role_sources
+from reactagent_tui.core.agents.session_agents import open_agents
 from reactagent_tui.core.books import Books
 from reactagent_tui.core.checkpoints.opening import rewinder_of
 from reactagent_tui.core.config.loader import LoadedConfig, Overrides, load_config
@@ -211,6 +214,9 @@ class Runtime:
         extra = tuple(SkillSource(workdir / Path(d).expanduser(), "user") for d in config.skills.directories)
         return default_sources(self.paths, home, workdir, project_trusted=trusted) + extra
 
+    def _role_sources(self, workdir: Path) -> tuple[RoleSource, ...]:
+        return role_sources(self.paths, workdir, trusted=self.trust.is_trusted(workdir))
+
     # -- trust ------------------------------------------------------------------------------
 
     def ask_trust(self, session: LiveSession) -> None:
@@ -307,6 +313,7 @@ class Runtime:
         file.on_trouble = lambda text: self.reporter.emit(
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )
+        open_agents(session, self.loaded.config.agents, partial(self._role_sources, workdir), self._key_variables)
         session.rewinder = rewinder_of(session, roots, self.paths)
         if resume is not None:
             session.jobs.restore(resume.events)
@@ -335,6 +342,8 @@ class Runtime:
         """Read instruction files and typed skills again for the next turn of this session."""
         self._instructions.pop(session.id, None)
         session.toolkit = with_typed_skills(session.toolkit, self.skills(session.workdir))
+        if session.agents is not None:
+            session.agents.tell_roles()
 
     async def close_session(self, session_id: str, keep_jobs: Keep = "kept") -> None:
         session = self.sessions.pop(session_id, None)

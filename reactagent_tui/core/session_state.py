@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Rewinder
 from reactagent_tui.core.cost.budget import Budget, Scope, as_record
 from reactagent_tui.core.cost.cache_tag import CacheWatch
@@ -83,6 +84,8 @@ class SessionState:
     gate: PromptGate | None = None
     """Hooks that see prompts first."""
     sandbox: SessionSandbox | None = None
+    agents: SessionAgents | None = None
+    """Sub-agents. None: it may have none."""
     rewinder: Rewinder | None = None
     """What the agent did to files, and the way back. None: nothing is kept."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)

@@ -22,10 +22,12 @@ from reactagent_tui.core.paths import Paths, data_dir
 log = logging.getLogger(__name__)
 
 Verdict = Literal["trusted", "refused", "unknown"]
-Kind = Literal["config", "skills", "hooks", "servers"]
+Kind = Literal["config", "skills", "agents", "hooks", "servers"]
 
 PROJECT_CONFIG = Path(".reactagent", "config.yaml")
 PROJECT_SKILLS = (Path(".claude", "skills"), Path(".agents", "skills"), Path("skills"), Path(".reactagent", "skills"))
+"""Later ones win."""
+PROJECT_AGENTS = (Path(".claude", "agents"), Path(".agents", "agents"))
 """Later ones win."""
 PROJECT_SERVERS = (Path(".mcp.json"), Path(".reactagent", "mcp.json"))
 
@@ -42,6 +44,8 @@ def things_to_trust(folder: Path) -> tuple[Kind, ...]:
         found.append("config")
     if any(_holds_skill(folder / path) for path in PROJECT_SKILLS):
         found.append("skills")
+    if any(_holds_markdown(folder / path) for path in PROJECT_AGENTS):
+        found.append("agents")
     if _holds_hooks(folder / PROJECT_CONFIG):
         found.append("hooks")
     if any(os.path.lexists(folder / path) for path in PROJECT_SERVERS):
@@ -54,6 +58,14 @@ def _holds_hooks(config: Path) -> bool:
     try:
         with open(config, "rb") as file:
             return _HOOKS.search(file.read(_MAX_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def _holds_markdown(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.name.endswith(".md") for entry in entries)
     except OSError:
         return False
 

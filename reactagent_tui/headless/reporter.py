@@ -14,6 +14,8 @@ from typing import Any, TextIO
 from reactagent_tui.core.display import clean
 from reactagent_tui.core.events import (
     AgentEvent,
+    AgentFinished,
+    AgentStarted,
     BudgetReached,
     MessageFinished,
     Notice,
@@ -26,8 +28,9 @@ from reactagent_tui.core.events import (
     WaitProgress,
 )
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, UserMessage
-from reactagent_tui.core.money import budget_line
+from reactagent_tui.core.money import budget_line, format_money
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion, Question
+from reactagent_tui.core.tools.agent_report import one_line
 
 Translate = Callable[..., str]
 
@@ -47,6 +50,10 @@ class HeadlessReporter:
 
     def emit(self, event: AgentEvent) -> None:
         match event:
+            case AgentStarted(name=name, task=task):
+                self.say(f"◆ {name}: {one_line(task)}")
+            case AgentFinished(name=name, summary=summary, cost=cost):
+                self.say(f"◇ {name}: {summary} ({format_money(cost)})")
             case ToolStarted(call=call, waiting=True):
                 self._asked.add(call.id)
             case ToolFinished(status="denied", call=call, text=text) if call.id not in self._asked:

@@ -47,12 +47,12 @@ def section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     return found, get_origin(annotation) in (dict, tuple)
 
 
-OPEN = ("extra", "headers", "keys")
+OPEN = ("extra", "headers", "keys", "env")
 """Sections whose keys are the user's own."""
 
 
 def file_keys(data: Any, at: tuple[str, ...] = ()) -> Iterator[str]:
-    named = len(at) == 1 and at[0] in ("providers", "models", "pricing")
+    named = at in (("providers",), ("models",), ("pricing",), ("agents", "external"))
     if isinstance(data, dict) and data and not (at and at[-1] in OPEN):
         for key, value in data.items():
             yield from file_keys(value, (*at, "*" if named else str(key)))

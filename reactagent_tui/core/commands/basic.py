@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 
+from reactagent_tui.core.commands.agents import USAGE as AGENTS_USAGE
+from reactagent_tui.core.commands.agents import show_agents
 from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
@@ -43,6 +45,7 @@ def basic_commands() -> CommandRegistry:
             Command("allow", allow_repeats, "[times]", headless=False),
             Command("todo", show_todo, TODO_USAGE),
             Command("config", show_config),
+            Command("agents", show_agents, AGENTS_USAGE),
             Command("hooks", show_hooks),
             Command("sandbox", sandbox, SANDBOX_USAGE),
             Command("debug", show_debug),

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
+from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.commands.registry import FolderTrustLike, Rules, Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
@@ -40,6 +41,7 @@ class SessionLike(Protocol):
     budget: Budget | None
     jobs: SessionJobs
     todo: TodoList
+    agents: SessionAgents | None
 
     @property
     def permissions(self) -> Rules: ...
@@ -183,6 +185,10 @@ class SessionHost:
 
     def rewound(self, outcome: Outcome, *, forward: bool = False) -> None:
         self.session.rewound(outcome, forward=forward)
+
+    @property
+    def agents(self) -> SessionAgents | None:
+        return self.session.agents
 
     @property
     def jobs(self) -> SessionJobs:

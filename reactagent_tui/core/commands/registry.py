@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
@@ -85,6 +86,8 @@ class Host(Protocol):
     def hooks(self) -> SessionHooks | None: ...
     @property
     def sandbox(self) -> SandboxLike | None: ...
+    @property
+    def agents(self) -> SessionAgents | None: ...
     @property
     def jobs(self) -> SessionJobs: ...
     @property

@@ -161,6 +161,22 @@ class SkillSettings(Section):
     disabled: tuple[str, ...] = ()
 
 
+class ExternalAgentEntry(Section):
+    """A program that speaks the Agent Client Protocol on its stdin and stdout."""
+
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    env: dict[str, str] = Field(default_factory=dict)
+    description: str = ""
+
+
+class AgentSettings(Section):
+    """Sub-agents."""
+
+    max_depth: Annotated[int, Field(ge=1, le=3)] = 1
+    """1: sub-agents have none of their own."""
+    external: dict[str, ExternalAgentEntry] = Field(default_factory=dict)
+
+
 class HookCommand(Section):
     """One command to run at an event."""
 
@@ -264,6 +280,7 @@ class Config(Section):
     tools: ToolSettings = ToolSettings()
     tokens: TokenSettings = TokenSettings()
     skills: SkillSettings = SkillSettings()
+    agents: AgentSettings = AgentSettings()
     hooks: HookSettings = HookSettings()
     sandbox: SandboxSettings = SandboxSettings()
     ui: UiSettings = UiSettings()

@@ -275,6 +275,10 @@ class Ledger:
             session_notional=session.notional,
         )
 
+    def run_totals(self) -> CostTotals:
+        """What the run that books here has used, as sums of its turn: those of the main agent are the turn's."""
+        return self.totals()
+
     def burn_rate(self) -> Money | None:
         """Money per minute over the last five minutes (or since the first call, at least one minute); None: no call.
 

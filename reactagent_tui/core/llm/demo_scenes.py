@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from reactagent_tui.core.llm import demo_agents as agents
 from reactagent_tui.core.llm import demo_skills as skills
 from reactagent_tui.core.llm import demo_talk as talk
 from reactagent_tui.core.llm import demo_todo as todo
@@ -65,6 +66,22 @@ SCENES: tuple[Scene, ...] = (
         ),
         (skills.use_skill,),
         ("skill_view",),
+    ),
+    Scene(
+        "agent-lists",
+        _pattern(r"^Demo agent: list", r"^演示代理：列出"),
+        (agents.look, agents.tell_list),
+        ("list_dir",),
+    ),
+    Scene(
+        "agent-finds", _pattern(r"^Demo agent: find", r"^演示代理：找出"), (agents.find, agents.tell_found), ("glob",)
+    ),
+    Scene(
+        "agents",
+        _pattern(r"\b(?:two|sub-?)\s?-?agents?\b", r"(?:两个|子)(?:代理|智能体)"),
+        (agents.send_two, agents.tell),
+        ("spawn_subagent",),
+        stubborn=True,
     ),
     Scene(
         "todo",

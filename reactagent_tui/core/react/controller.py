@@ -310,7 +310,7 @@ class ReActController:
     # -- small steps ------------------------------------------------------------------------
 
     async def _check_limits(self) -> None:
-        totals = self.setup.ledger.totals()
+        totals = self.setup.ledger.run_totals()
         spent = Spent(self.step, time.monotonic() - self._started, totals.turn_usage.total, totals.turn_cost.amount)
         verdict = check_limits(self.setup.limits, spent)
         if isinstance(verdict, Stop):
@@ -361,7 +361,7 @@ class ReActController:
         stop: StopReport | None = None
         if end.reason == "INTERRUPTED":
             stop = self.executor.stop_report(text_kept=partial is not None)
-        totals = self.setup.ledger.totals()
+        totals = self.setup.ledger.run_totals()
         return RunResult(
             reason=end.reason,
             answer=end.answer,

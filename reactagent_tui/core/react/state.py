@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from reactagent_tui.core.cost.budget import Budget
 from reactagent_tui.core.cost.cache_tag import CacheWatch
-from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.cost.call_book import CallBook
 from reactagent_tui.core.events import EndReason, StopReport
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, WireRecord
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
@@ -89,7 +89,7 @@ class RunSetup:
     toolkit: Toolkit
     permissions: PermissionRules
     history: History
-    ledger: Ledger
+    ledger: CallBook
     reporter: Reporter
     system: Callable[[], str]
     """The system prompt, made anew for each step; stable bytes within a turn."""

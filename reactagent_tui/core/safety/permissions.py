@@ -80,7 +80,11 @@ class Permissions:
 
     def decide(self, access: Access, *, reads_only: bool) -> Decision:
         """May this call run now? Pure but for looking at the file system."""
-        return judge(self._situation(), access, reads_only=reads_only)
+        return judge(self._situation(self.grants), access, reads_only=reads_only)
+
+    def decide_for(self, grants: Grants, access: Access, *, reads_only: bool) -> Decision:
+        """The same for an agent with grants of its own."""
+        return judge(self._situation(grants), access, reads_only=reads_only)
 
     def grant(self, access: Access, pattern: str | None, scope: GrantScope = "session") -> None:
         """The user said yes for longer: to this exact call in this session, or to all that `pattern` covers.
@@ -93,7 +97,7 @@ class Permissions:
         else:
             self.grants.add(pattern, scope)
 
-    def _situation(self) -> Situation:
+    def _situation(self, grants: Grants) -> Situation:
         return Situation(
             mode=self.mode,
             roots=self.workspace_roots,
@@ -103,8 +107,8 @@ class Permissions:
             deny=self._deny,
             ask=self._ask,
             allow=self._allow,
-            granted=self.grants.rules,
-            granted_calls=self.grants.calls,
+            granted=grants.rules,
+            granted_calls=grants.calls,
         )
 
 

@@ -40,6 +40,7 @@ REASONS: Mapping[str, str] = {
     "no_name": "`name` is missing",
     "bad_name": "`name` {name!r}: 1 to 64 letters, digits, - and _ only",
     "other_folder": "`name` {name!r} is not the name of its folder, {folder!r}",
+    "no_prompt": "there is no text below the front matter",
     "no_description": "`description` is missing, empty or not text",
     "long_description": "`description` has {size} characters, more than 1024",
     "recovered": "`{key}` is not valid YAML (quote it); it was read as plain text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -61,7 +62,19 @@ class AgentResult:
     error: str | None = None
     files: tuple[str, ...] = ()
     """Files it created or changed, absolute."""
+    stops_all: bool = False
+    """The user answered one of its questions with "no, and stop": its caller shall stop as well."""
+    log: Path | None = None
+    """Its conversation on disk."""
 
     @property
     def is_done(self) -> bool:
         return self.reason == "ANSWER"
+
+
+class AgentStopped(asyncio.CancelledError):
+    """Its caller was cancelled, and so was the agent. `result` is what it had done by then."""
+
+    def __init__(self, result: AgentResult) -> None:
+        super().__init__(result.name)
+        self.result = result

@@ -102,7 +102,7 @@ class AgentPort(Protocol):
     """Runs sub-agents for a session."""
 
     async def run(self, task: AgentTask, ctx: ToolContext) -> AgentResult:
-        """Run one to its end. Cancelled, it stops the agent, keeps what it wrote, and raises CancelledError.
+        """Run one to its end. Cancelled, it stops the agent, keeps what it wrote, and raises AgentStopped.
 
         Raises ToolFailure when it cannot begin: unknown tools, role or model, too many at once, nested too deep.
         """

@@ -285,11 +285,11 @@ def spawn(
     cwd: Path,
     env: Mapping[str, str],
     on_output: Callable[[bytes], None],
-    stdin: bytes | None = None,
+    stdin: bytes | int | None = None,
     stderr: int = subprocess.STDOUT,
 ) -> ChildProcess:
     """Start a program in a session of its own, stdout and stderr in one pipe (unless `stderr` is a file descriptor of
-    the caller's), stdin at `stdin` or empty.
+    the caller's), stdin at `stdin` (bytes, or a file descriptor of the caller's) or empty.
 
     Call it in a running loop; any thread's loop will do. Raises OSError when the program or `cwd` does not exist.
     """
@@ -300,7 +300,9 @@ def spawn(
     tagged = {**env, TAG: f"{outer}:{tag}" if outer else tag}
     with contextlib.ExitStack() as stack:
         source: Any = subprocess.DEVNULL
-        if stdin is not None:
+        if isinstance(stdin, int):
+            source = stdin
+        elif stdin is not None:
             # A file, not a pipe: no writer that could block on a child that does not read.
             source = stack.enter_context(tempfile.TemporaryFile())
             source.write(stdin)

@@ -60,6 +60,8 @@ ALIASES: Mapping[str, str] = {
     "askuserquestion": "ask_user",
     "task": "spawn_subagent",
     "agent": "spawn_subagent",
+    "subagent": "spawn_subagent",
+    "multiedit": "edit_file",
 }
 """Names that models know from elsewhere, without case and separators -> tool name."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,9 @@ def _apply(chat: ChatScreen, event: FromAgent) -> None:
             job_changed(chat, event)
         case _ if event.session_id and chat.session_id and event.session_id != chat.session_id:
             pass  # another session's run goes on unseen
+        case UsageUpdated(totals=totals) if event.parent_run_id is not None:
+            if chat.usage is not None:  # its tokens are its own, the sums are the session's
+                _apply_to_panels(chat, replace(chat.usage, totals=totals, final=event.final))
         case _ if event.parent_run_id is not None:
             pass  # a sub-agent streams to its own view
         case (

@@ -244,3 +244,30 @@ async def test_closing_closes_the_provider() -> None:
     async with Agent(provider):
         pass
     assert provider.closed
+
+
+class Delegates(Provider):
+    """Gives its prompt to a sub-agent with the tool word_count, and repeats what came of it."""
+
+    def __init__(self) -> None:
+        self.seen: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamDelta]:
+        self.seen.append(request)
+        last = request.messages[-1]
+        if isinstance(last, ToolResult):
+            yield StreamText(f"told: {last.text}")
+        elif last.text == "to be or not":
+            yield StreamToolCall(0, "c2", "word_count", '{"text": "to be or not"}')
+        else:
+            arguments = '{"task": "to be or not", "tools_allowlist": ["word_count"]}'
+            yield StreamToolCall(0, "c1", "spawn_subagent", arguments)
+
+
+async def test_a_program_may_let_its_agent_have_sub_agents(tmp_path: Path) -> None:
+    provider = Delegates()
+    async with Agent(provider, [word_count], workdir=tmp_path, sub_agents=True) as agent:
+        result = await agent.run("main")
+    assert result.answer == "told: told: 4 words"
+    assert [row.agent for row in agent.ledger.rows] == [(), ("agent-1",), ("agent-1",), ()]
+    assert [[spec.name for spec in request.tools] for request in provider.seen[1:3]] == [["word_count"]] * 2

@@ -245,3 +245,21 @@ async def test_the_commands(clean_place: Path) -> None:
     assert "Bash(make *)" in await run(runtime, session, t, "permissions remove 2")
     assert isinstance(session.permissions.decide(line, reads_only=False), Ask)
     await runtime.close()
+
+
+async def test_roles_of_a_folder_are_there_once_it_is_trusted(clean_place: Path) -> None:
+    roles = clean_place / ".claude" / "agents"
+    roles.mkdir(parents=True)
+    (roles / "local.md").write_text("---\ndescription: of the folder\n---\nprompt\n")
+    assert things_to_trust(clean_place) == ("agents",)
+    runtime, _ = runtime_with(choose(0))
+    session = runtime.open_session(clean_place)
+    assert session.agents is not None
+    assert "local" not in [role.name for role in session.agents.roles()]
+    runtime.ask_trust(session)
+    await asyncio.gather(*runtime._asking)
+    assert "local" in [role.name for role in session.agents.roles()]
+    runtime.fresh_instructions(session)
+    (tool,) = [tool for tool in session.toolkit if tool.name == "spawn_subagent"]
+    assert "- local: of the folder" in tool.description
+    await runtime.close()

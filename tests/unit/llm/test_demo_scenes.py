@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from reactagent_tui.core.llm import demo_talk
 from reactagent_tui.core.llm.base import ModelRequest, ToolSpec
+from reactagent_tui.core.llm.demo_agents import COUNT_TASK, LIST_TASK
 from reactagent_tui.core.llm.demo_scenes import SCENES, choose, scene_for
 from reactagent_tui.core.llm.demo_turn import MARKER, Call, Reply
 from reactagent_tui.core.llm.demo_work import MAX_LOOP, expression_in
@@ -326,7 +327,8 @@ def test_without_its_tools_a_scene_says_so(scene: Any) -> None:
     prompts |= {"three-steps": "check version, write hello, run", "command": "run ls", "sleep": "sleep 5"}
     prompts |= {"edit": "edit a.md", "create": "create a.md", "list": "list .py files", "read": "read a.md"}
     prompts |= {"loop": "loop", "memory": "how much memory is left", "health": "system health", "arithmetic": "1+1"}
-    prompts |= {"todo": "work with a todo list"}
+    prompts |= {"todo": "work with a todo list", "agents": "use two agents"}
+    prompts |= {"agent-lists": LIST_TASK, "agent-finds": COUNT_TASK}
     prompt = prompts[scene.name]
     assert scene_for(prompt)[0] is scene
     talk = Talk(tools=())
@@ -381,4 +383,5 @@ def test_every_prompt_of_the_help_has_its_scene() -> None:
     names = [[scene_for(prompt.strip("`"))[0].name for prompt, _ in table] for table in (help_en, help_zh)]
     assert names[0] == names[1]
     assert "help" not in names[0]
-    assert set(names[0]) == {scene.name for scene in SCENES} - {"skill"}
+    inside = {"skill", "agent-lists", "agent-finds"}
+    assert set(names[0]) == {scene.name for scene in SCENES} - inside
