@@ -22,6 +22,7 @@ from reactagent_tui.core.events import (
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
+from reactagent_tui.core.pipeline.port import SessionPipelines
 from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.state import RunResult, RunSetup
@@ -327,6 +328,7 @@ class LiveSession(SessionState):
             jobs=self.jobs,
             sees_images=self.provider.info.rules.supports_images,
             todo=self.todo,
+            pipelines=SessionPipelines(self.permissions, self.file.messages, guard.emit, self.provider.info.name),
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:

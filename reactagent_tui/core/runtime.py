@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from reactagent_tui.core.books import Books
@@ -48,6 +49,7 @@ from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
 from reactagent_tui.core.tools.jobs import Keep
+from reactagent_tui.core.tools.pipeline import pipeline_tools, with_pipelines
 from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
@@ -329,6 +331,8 @@ class Runtime:
     def fresh_instructions(self, session: LiveSession) -> None:
         """Read instruction files again for the next turn of this session."""
         self._instructions.pop(session.id, None)
+        pipelines = pipeline_tools(partial(self.skills, session.workdir), self._key_variables())
+        session.toolkit = with_pipelines(session.toolkit, pipelines)
 
     async def close_session(self, session_id: str, keep_jobs: Keep = "kept") -> None:
         session = self.sessions.pop(session_id, None)
@@ -391,7 +395,8 @@ class Runtime:
             http=self._http,
             fetch_private=self.loaded.config.tools.fetch_private,
         )
-        return Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
+        skills = partial(self.skills, workdir)
+        return Toolkit([*tools, *skill_tools(skills), *pipeline_tools(skills, self._key_variables())])
 
     def _key_variables(self) -> tuple[str, ...]:
         """Variables that hold provider keys: commands do not get them."""
