@@ -27,6 +27,7 @@ from reactagent_tui.core.pipeline.paths import read_target
 from reactagent_tui.core.pipeline.results import final_files
 from reactagent_tui.core.pipeline.spec import PipelineSpec
 from reactagent_tui.core.pipeline.steps import OutOfDomainFound, StepFailed, StepMeter, Steps
+from reactagent_tui.core.tools.base import StoppedByUser
 
 SAME_BLOCKS = 3
 """As many equal blocks in a row mean that a step changes nothing."""
@@ -71,7 +72,7 @@ class Driver:
         try:
             self._tree = await asyncio.to_thread(tree, self.steps.place.run_dir)
             end = await self._loop()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, StoppedByUser):
             self._close_step("interrupted", ())
             self._finish(PipelineEnd("interrupted", "stopped by the user"))
             raise
@@ -132,7 +133,7 @@ class Driver:
         except StepFailed as failed:
             status, meter.preview = "failed", str(failed)
             raise
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, StoppedByUser):
             status = "interrupted"
             raise
         finally:

@@ -27,7 +27,7 @@ from reactagent_tui.core.pipeline.paths import Target, read_target
 from reactagent_tui.core.pipeline.programs import HANDSHAKES, RETRIED, Ended, Programs
 from reactagent_tui.core.pipeline.spec import PipelineSpec
 from reactagent_tui.core.tools.agent_task import AgentResult, AgentTask
-from reactagent_tui.core.tools.base import ToolContext
+from reactagent_tui.core.tools.base import StoppedByUser, ToolContext
 from reactagent_tui.core.tools.failure import ToolFailure
 
 PREVIEW = 400
@@ -208,9 +208,17 @@ class Steps:
             result = await self.ctx.agents.run(task, self.ctx)
         except ToolFailure as failure:
             raise StepFailed(failure.text) from failure
+        except asyncio.CancelledError as stopped:
+            left: object = getattr(stopped, "result", None)
+            if isinstance(left, AgentResult):  # what it had used by then
+                meter.tally.add(left.usage, left.cost)
+                meter.run = left.run_id
+            raise
         meter.tally.add(result.usage, result.cost)
         meter.run = result.run_id
         self.log(f"sub-agent {result.name}: {result.reason}, {result.steps} steps, {result.usage.total} tokens")
+        if getattr(result, "stops_all", False):
+            raise StoppedByUser
         return result
 
     async def _accepted(self, result: AgentResult, target: Target, before: dict[Path, Stamp | None]) -> str:
@@ -254,7 +262,7 @@ async def _both(agent: Awaitable[object], commands: Awaitable[object]) -> None:
         async with asyncio.TaskGroup() as group:
             for work in (agent, commands):
                 group.create_task(_awaited(work))
-    except* (StepFailed, OutOfDomainFound) as failures:
+    except* (StepFailed, OutOfDomainFound, StoppedByUser) as failures:
         raise failures.exceptions[0] from None
 
 
