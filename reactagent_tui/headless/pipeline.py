@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from reactagent_tui.core.agent_events import (
+    AgentFinished,
+    AgentStarted,
     PipelineFinished,
     PipelineStarted,
     PipelineStepFinished,
@@ -68,11 +70,16 @@ class PipelineReporter(HeadlessReporter):
                     self.say("\n".join(f"    {row}" for row in event.preview.split("\n")))
             case PipelineFinished():
                 self.end = event
-                detail = f": {event.detail}" if event.detail else ""
-                figures = _figures(event.seconds, event.usage.total, event.cost)
-                self.say(f"{event.outcome}{detail} · {figures}", always=True)
-            case ToolStarted() | ToolFinished(status="done" | "interrupted"):
-                pass  # the pipeline's own call: its steps say more
+                named = event.detail.startswith(event.outcome)
+                told = event.detail if named else f"{event.outcome}: {event.detail}"
+                self.say(f"{told} · {_figures(event.seconds, event.usage.total, event.cost)}", always=True)
+            case (
+                ToolStarted()
+                | ToolFinished(status="done" | "failed" | "interrupted")
+                | AgentStarted()
+                | AgentFinished()
+            ):
+                pass  # the pipeline's own call, and the agents of its steps: the steps say more
             case _:
                 super().emit(event)
 

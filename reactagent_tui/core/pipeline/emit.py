@@ -76,7 +76,7 @@ class _Fields:
 
     def is_new(self, label: str) -> bool:
         if label == self.label:
-            return label in ("INPUT", "RUN")
+            return label == "INPUT" or (label == "RUN" and not _is_open(self.values[label][-1]))
         here = LABELS.index(self.label) if self.label else -1
         return label not in self.values and LABELS.index(label) > here
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 MOST_FILES = 40
 """Files that one glob stands for."""
-_NOTE = re.compile(r"^(?P<path>.*?\S)\s+[（(](?P<note>.*)[)）]\s*$", re.DOTALL)
+_NOTE = re.compile(r"\s+(?=[（(])")
 _THEN = re.compile(r"\s+(?:THEN|then)\s+")
 _REINVOKE = re.compile(r"^re-?invoke\s*[:：]\s*(?P<command>.+)$", re.IGNORECASE | re.DOTALL)
 _IN_PLACE = re.compile(r"\bedit(?:ed)?[ -]in[ -]place\b", re.IGNORECASE)
@@ -65,7 +65,7 @@ def read_ref(text: str, bases: Sequence[Path]) -> Ref:
     whole = _existing(value, bases)
     if whole is not None:
         return _found(value, whole, "")
-    bare, note = _without_note(value)
+    bare, note = _without_note(value, bases)
     path = _existing(bare, bases)
     if path is not None:
         return _found(value, path, note)
@@ -75,7 +75,7 @@ def read_ref(text: str, bases: Sequence[Path]) -> Ref:
         return _choice(value, bare, note, "template", bases)
     if any(char in bare for char in "*?["):
         return _choice(value, bare, note, "glob", bases)
-    if is_plausible_path(bare):
+    if _is_path(bare, bases):
         return Ref(value, "missing", _placed(bare, bases), note)
     return Ref(value, "text")
 
@@ -94,11 +94,11 @@ def read_target(text: str, bases: Sequence[Path]) -> Target:
         return Target(value, command=found["command"].strip())
     paths: list[Path] = []
     for part in _chain(value, bases):
-        bare, _ = _without_note(part)
+        bare, _ = _without_note(part, bases)
         known = _existing(part, bases) or _existing(bare, bases)
         if known is not None:
             paths.append(known)
-        elif is_plausible_path(bare):
+        elif _is_path(bare, bases):
             paths.append(_placed(bare, bases))
     return Target(value, tuple(dict.fromkeys(paths)), in_place=bool(paths) and bool(_IN_PLACE.search(value)))
 
@@ -106,26 +106,53 @@ def read_target(text: str, bases: Sequence[Path]) -> Target:
 def _chain(text: str, bases: Sequence[Path]) -> tuple[str, ...]:
     """Split at THEN where a path stands on both sides; prose stays whole."""
     parts = tuple(part.strip() for part in _THEN.split(text.strip()))
-    bare = [_without_note(part)[0] for part in parts]
-    is_chain = len(parts) > 1 and all(is_plausible_path(part) or _existing(part, bases) for part in bare)
+    bare = [_without_note(part, bases)[0] for part in parts]
+    is_chain = len(parts) > 1 and all(_is_path(part, bases) or _existing(part, bases) for part in bare)
     if is_chain:
         return parts
-    if len(parts) > 1 and is_plausible_path(bare[0]):
+    if len(parts) > 1 and (_is_path(bare[0], bases) or _existing(bare[0], bases)):
         return parts[:1]  # `path then <what to do with it>`
     return (text.strip(),)
 
 
-def _without_note(text: str) -> tuple[str, str]:
-    """A value without what stands in parentheses behind it and without the quotes around it."""
-    found = _NOTE.match(text.strip())
-    bare, note = (found["path"], found["note"]) if found else (text.strip(), "")
-    if " (" in bare or " （" in bare:
-        bare, _, more = bare.replace(" （", " (").partition(" (")
-        note = f"{more} {note}".strip()
+def _without_note(text: str, bases: Sequence[Path]) -> tuple[str, str]:
+    """A value without what stands in parentheses behind it and without the quotes around it.
+
+    A folder may have parentheses in its name: the longest part that exists is the path; else what stands before the
+    first of them.
+    """
+    value = text.strip()
+    cuts = [found.start() for found in _NOTE.finditer(value)] if value.endswith((")", "）")) else []
+    for cut in reversed(cuts):
+        bare = _unquoted(value[:cut])
+        is_plain = not any(char in Path(bare).name for char in " (（")
+        if _existing(bare, bases):
+            return bare, _note(value[cut:])
+        if is_plain and (_is_path(bare, bases) or _existing(str(Path(bare).parent), bases)):
+            return bare, _note(value[cut:])
+    if cuts:
+        return _unquoted(value[: cuts[0]]), _note(value[cuts[0] :])
+    return _unquoted(value), ""
+
+
+def _note(text: str) -> str:
+    return " ".join(text.strip()[1:-1].split())
+
+
+def _unquoted(text: str) -> str:
+    bare = text.strip()
     for quote in "\"'`":
         if len(bare) > 1 and bare[0] == bare[-1] == quote:
-            bare = bare[1:-1]
-    return bare.strip(), " ".join(note.split())
+            return bare[1:-1].strip()
+    return bare
+
+
+def _is_path(text: str, bases: Sequence[Path]) -> bool:
+    """Plausible, or plausible behind one of the known folders, whose own names may hold anything."""
+    if is_plausible_path(text):
+        return True
+    rests = (text[len(str(base)) + 1 :] for base in bases if text.startswith((f"{base}/", f"{base}\\")))
+    return any(is_plausible_path(f"./{rest}") for rest in rests if rest)
 
 
 def _existing(text: str, bases: Sequence[Path]) -> Path | None:
