@@ -28,6 +28,7 @@ examples:
   reactagent init                     writes a configuration; asks for what it needs
   reactagent doctor                   tries the model out: what works, what its server lacks
   reactagent skill list               skills; skill install URL, update, remove, new
+  reactagent pipeline list            runs of pipeline skills (run NAME "query", resume DIR)
   reactagent models                   every model that can be used now, with window and price
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
@@ -37,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "reactagent_tui.headless.doctor",
     "init": "reactagent_tui.headless.init",
     "models": "reactagent_tui.headless.models",
+    "pipeline": "reactagent_tui.headless.pipeline",
     "prices": "reactagent_tui.headless.prices",
     "skill": "reactagent_tui.headless.skill",
     "stats": "reactagent_tui.headless.stats",

@@ -23,6 +23,8 @@ from reactagent_tui.core.events import (
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
+from reactagent_tui.core.pipeline.port import SessionPipelines
+from reactagent_tui.core.pipeline.user_pipeline import UserPipeline
 from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.state import RunResult, RunSetup
@@ -37,7 +39,7 @@ from reactagent_tui.core.run_ports import (
 )
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
-from reactagent_tui.core.tools.base import ToolContext, no_gate
+from reactagent_tui.core.tools.base import Tool, ToolContext, no_gate
 from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
@@ -49,7 +51,7 @@ class LiveSession(SessionState):
     """One open session. Made by `Runtime.open_session`."""
 
     _controller: ReActController | None = None
-    _command: UserCommand | Screening | None = None
+    _command: UserCommand | UserPipeline | Screening | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _undone: UserMessage | None = None
@@ -88,7 +90,7 @@ class LiveSession(SessionState):
         self._waiters.append(future)
         return await future
 
-    def occupy(self, work: UserCommand | Screening) -> None:
+    def occupy(self, work: UserCommand | UserPipeline | Screening) -> None:
         """Something of the user's before or instead of a run; ESC stops it."""
         self._command = work
         self._task = asyncio.create_task(self._run_line(work), name=type(work).__name__)
@@ -110,7 +112,20 @@ class LiveSession(SessionState):
         )
         self.occupy(line)
 
-    async def _run_line(self, line: UserCommand | Screening) -> None:
+    def run_pipeline(self, tool: Tool, query: str, resume_dir: str | None = None) -> UserPipeline | None:
+        """Run a pipeline that the user called by name, without a model in front; None: something runs already."""
+        if self.is_running:
+            self.notice("pipeline.busy", level="warn")
+            return None
+        guard = self._guard = RunGuard(self.file, self.reporter)
+        self.ledger.begin_turn()
+        if self.budget is not None:
+            self.budget.begin_turn()
+        work = UserPipeline(tool, query, resume_dir, guard, self._context, self.id)
+        self.occupy(work)
+        return work
+
+    async def _run_line(self, line: UserCommand | UserPipeline | Screening) -> None:
         try:
             await line.run()
         finally:
@@ -335,6 +350,7 @@ class LiveSession(SessionState):
             sees_images=self.provider.info.rules.supports_images,
             todo=self.todo,
             unasked=self.unasked,
+            pipelines=SessionPipelines(self.permissions, self.file.messages, guard.emit, self.provider.info.name),
         )
 
     def _begin_step(self, setup: RunSetup, guard: RunGuard, current: CurrentProvider) -> Sequence[UserMessage]:

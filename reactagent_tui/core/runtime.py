@@ -51,6 +51,7 @@ from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
 from reactagent_tui.core.tools.jobs import Keep
+from reactagent_tui.core.tools.pipeline import pipeline_tools, with_pipelines
 from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
@@ -341,7 +342,9 @@ class Runtime:
     def fresh_instructions(self, session: LiveSession) -> None:
         """Read instruction files and typed skills again for the next turn of this session."""
         self._instructions.pop(session.id, None)
-        session.toolkit = with_typed_skills(session.toolkit, self.skills(session.workdir))
+        skills = self.skills(session.workdir)
+        pipelines = pipeline_tools(partial(self.skills, session.workdir), self._key_variables())
+        session.toolkit = with_pipelines(with_typed_skills(session.toolkit, skills), pipelines)
         if session.agents is not None:
             session.agents.tell_roles()
 
@@ -406,8 +409,9 @@ class Runtime:
             http=self._http,
             fetch_private=self.loaded.config.tools.fetch_private,
         )
-        kit = Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
-        return with_typed_skills(kit, self.skills(workdir))
+        skills = partial(self.skills, workdir)
+        kit = Toolkit([*tools, *skill_tools(skills), *pipeline_tools(skills, self._key_variables())])
+        return with_typed_skills(kit, skills())
 
     def _key_variables(self) -> tuple[str, ...]:
         """Variables that hold provider keys: commands do not get them."""

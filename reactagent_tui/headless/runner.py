@@ -165,7 +165,7 @@ async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessRe
                 "permissionMode": session.mode,
             }
         )
-    with _signals(session) as received:
+    with stop_on_signals(session) as received:
         result = await session.run(message)
     if result.reason == "ERROR":
         reporter.say(f"reactagent: {result.error}", always=True)
@@ -192,7 +192,7 @@ def _did_anything(session: LiveSession, result: RunResult) -> bool:
 
 
 @contextlib.contextmanager
-def _signals(session: LiveSession) -> Iterator[set[int]]:
+def stop_on_signals(session: LiveSession) -> Iterator[set[int]]:
     """SIGINT interrupts once, ends the program the second time; SIGTERM and SIGHUP interrupt and are remembered."""
     received: set[int] = set()
     loop = asyncio.get_running_loop()

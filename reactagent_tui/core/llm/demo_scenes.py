@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reactagent_tui.core.llm import demo_agents as agents
+from reactagent_tui.core.llm import demo_pipeline as pipeline
 from reactagent_tui.core.llm import demo_skills as skills
 from reactagent_tui.core.llm import demo_talk as talk
 from reactagent_tui.core.llm import demo_todo as todo
@@ -57,6 +58,8 @@ def _expression(prompt: str) -> tuple[str, ...] | None:
 
 SHELL = ("run_shell_command",)
 SCENES: tuple[Scene, ...] = (
+    Scene("pipeline-step", _pattern(*pipeline.STEP), (pipeline.play_step,)),
+    Scene("pipeline", _pattern(*pipeline.CALLED), (pipeline.call, pipeline.tell), (pipeline.TOOL,)),
     Scene(
         "skill",
         _pattern(

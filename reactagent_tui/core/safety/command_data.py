@@ -157,12 +157,17 @@ def key_file_patterns() -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
+_PLAIN_CONFIG = ("agents", "skills")
+"""Folders of the user's configuration that hold texts and programs for models, no keys."""
+
+
 def is_key_file(path: Path, home: Path, own_config: Path) -> bool:
     """Does this real path name a file with keys or passwords in it? `.ENV` is `.env` on many disks."""
     text, name = str(path), path.name
-    inside = f"{own_config}{os.sep}"
-    if path == own_config or (text.startswith(inside) and not text.startswith(f"{inside}skills{os.sep}")):
-        return True  # the user's skills lie there too: they are to be read and run
+    if path == own_config or text.startswith(f"{own_config}{os.sep}"):
+        inside = path.relative_to(own_config).parts
+        if len(inside) < 2 or inside[0] not in _PLAIN_CONFIG:
+            return True
     found = False
     for negated, whole, bare in _key_tests(str(home)):
         if found == negated and ((whole is not None and whole(text)) or (bare is not None and bare(name))):

@@ -20,6 +20,7 @@ from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.tools.agent_task import AgentResult, AgentTask
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.pipeline_task import PipelineTask
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.tools.unasked import Unasked
 
@@ -75,6 +76,8 @@ class ToolContext:
     """Runs sub-agents; None: this caller may have none."""
     unasked: Unasked = field(default_factory=Unasked)
     """Whether a skill of this turn forbids questions."""
+    pipelines: PipelinePort | None = None
+    """Drives pipelines; None: this caller may have none."""
     judged: Access | None = None
     """What permissions let this call touch; a path that leads elsewhere by now is refused. None: not judged (tests)."""
 
@@ -105,6 +108,21 @@ class AgentPort(Protocol):
         """Run one to its end. Cancelled, it stops the agent, keeps what it wrote, and raises AgentStopped.
 
         Raises ToolFailure when it cannot begin: unknown tools, role or model, too many at once, nested too deep.
+        """
+        ...
+
+
+class PipelinePort(Protocol):
+    """Drives the pipelines of skills for a session."""
+
+    def preview(self, task: PipelineTask, ctx: ToolContext) -> tuple[DisplayBlock, ...]:
+        """What would run, for the question before it begins."""
+        ...
+
+    async def run(self, task: PipelineTask, ctx: ToolContext, left: Callable[[ToolOutcome], None]) -> ToolOutcome:
+        """Drive one to its end. Cancelled, it stops the step, hands `left` what is on disk, and raises CancelledError.
+
+        Raises ToolFailure when it may not or cannot begin.
         """
         ...
 

@@ -67,3 +67,19 @@ def test_the_lists_agree_with_each_other() -> None:
 )
 def test_key_files(path: str, secret: bool) -> None:
     assert is_key_file(Path(path), Path("/home/u"), Path("/config")) is secret
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("config.yaml", True),
+        ("skills", True),
+        ("trust.json", True),
+        ("skills/x/scripts/run.py", False),
+        ("agents/audit.md", False),
+        ("skills/x/.env", True),
+        ("other/x.md", True),
+    ],
+)
+def test_skills_in_the_users_configuration_are_no_keys(name: str, secret: bool) -> None:
+    assert is_key_file(Path("/config") / name, Path("/home/u"), Path("/config")) is secret
