@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    given = _parser().parse_args(argv)
+    given = _parser().parse_args(_joined(sys.argv[1:] if argv is None else argv))
     try:
         run = RunDir(_folder(given.dir))
         if given.command == "next":
@@ -46,6 +46,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{given.command}: {error}\n")
         return error.code
     return 0
+
+
+def _joined(argv: Sequence[str]) -> list[str]:
+    """Arguments in which a question that begins with a dash is no option."""
+    words: list[str] = []
+    for word in argv:
+        if words and words[-1] in ("--query", "--query-json"):
+            words[-1] = f"{words[-1]}={word}"
+        else:
+            words.append(word)
+    return words
 
 
 def _work(run: RunDir, given: argparse.Namespace) -> str:

@@ -57,13 +57,13 @@ def _retrieval(run: RunDir, query: str | None) -> Block | None:
             "The question is out of scope.",
             "Phase 1 — route to do_not_generate (deterministic)",
             "route_out_of_scope",
-            *_query_words(question),
+            _query_words(question),
         )
     return Block(
         "Search queries written; no literature retrieved yet.",
         "Phase 0.2 — retrieve literature (deterministic)",
         "bash",
-        run=(command("phase0", "--dir", run.root, *_query_words(question)),),
+        run=(command("phase0", "--dir", run.root, _query_words(question)),),
         notes="Takes minutes: allow 900 s. When no source answers, the run goes on with model knowledge.",
     )
 
@@ -169,12 +169,12 @@ def _question(run: RunDir, question: str | None = None) -> str:
     return f"the user query, as a JSON string: {json_line(question or QUERY_PLACEHOLDER)}"
 
 
-def _query_words(question: str) -> tuple[str, str]:
-    """The question as arguments that stay on one line."""
+def _query_words(question: str) -> str:
+    """The question as one argument that stays on one line, also when it begins with a dash."""
     text = question.strip()
     if one_line(text) == text and text.isprintable():
-        return "--query", text or QUERY_PLACEHOLDER
-    return "--query-json", json_line(text)
+        return f"--query={text or QUERY_PLACEHOLDER}"
+    return f"--query-json={json_line(text)}"
 
 
 def json_line(text: str) -> str:
@@ -185,5 +185,5 @@ def json_line(text: str) -> str:
 
 def _phase0_command(run: RunDir, question: str) -> str:
     """The command with the placeholders that a driver fills in, between double quotes as it looks for them."""
-    head = command("phase0", "--dir", run.root, *_query_words(question))
+    head = command("phase0", "--dir", run.root, _query_words(question))
     return f'{head} --queries "{QUERIES_PLACEHOLDER}" --named-papers "{NAMES_PLACEHOLDER}"'

@@ -10,6 +10,8 @@ from idea_spark.citations import fold, papers_in
 from idea_spark.emit import one_line
 from idea_spark.papers import Found, matching, same_title, search
 from idea_spark.rundir import Refused, RunDir, read_json, write_json, write_text
+from idea_spark.schema import errors_in
+from idea_spark.shapes import intent_shape
 from idea_spark.verdicts import entries
 
 QUERIES_PLACEHOLDER = "q1|q2|q3|q4"
@@ -39,7 +41,8 @@ TABLE_HEAD = (
 def phase0(run: RunDir, query: str, queries: str, named: str) -> str:
     """Stores the query and the queries, searches, and writes the pool. Says what it did."""
     intent = read_json(run.intent)
-    intent = intent if isinstance(intent, dict) else {}
+    if not isinstance(intent, dict) or errors_in(intent_shape(intent), intent):
+        intent = {}
     if intent.get("ood") is True:
         return "out of scope: nothing is searched"
     wanted = [str(entry) for entry in intent.get("queries") or []] or _split(queries, QUERIES_PLACEHOLDER)
@@ -50,7 +53,7 @@ def phase0(run: RunDir, query: str, queries: str, named: str) -> str:
         raise Refused("no research question: pass --query or --query-json")
     if not wanted:
         raise Refused("no search queries yet: phase0/intent.json comes first", NEEDS_QUERIES)
-    if not intent:
+    if not run.intent.exists():
         write_json(run.intent, {"queries": wanted, "named_papers": names})
     found = search([*wanted, *names], years=YEARS, limit=PER_SOURCE)
     return _store_pool(run, wanted, names, found)
