@@ -53,6 +53,8 @@ class ToolItem(Item):
         "blocks",
         "call",
         "name",
+        "note",
+        "opens_view",
         "output",
         "result_text",
         "seconds",
@@ -76,6 +78,10 @@ class ToolItem(Item):
         self.summary = ""
         self.seconds: float | None = None
         self.started: float | None = None
+        self.note = ""
+        """A line under the row: the state of the agent or pipeline that this call runs."""
+        self.opens_view = False
+        """It has a view of its own; opening the row goes there."""
         self._shown_time = ""
         self._capped = False
 
@@ -154,7 +160,7 @@ class ToolItem(Item):
         return self.result_text or self.output
 
     def estimate(self, width: int, verbosity: str) -> int:
-        rows = 1 + self.gap
+        rows = 1 + self.gap + bool(self.note)
         if self.open:
             return min(rows + self.details().count("\n") + 1, OPEN_ROWS)
         if verbosity == "compact" or not self.is_finished:
@@ -167,6 +173,9 @@ class ToolItem(Item):
     def body(self, page: Page) -> list[Row]:
         lead = indent(page.gutter, page)
         rows = [self.header(page)]
+        if self.note:
+            note = shorten(clean_line(self.note), page.body - 2)
+            rows.append(page.row(lead, [(note, page.palette["text muted"])]))
         self._capped = False
         if self.open:
             return rows + self._bounded(self._blocks_when_open(), page, lead, OPEN_ROWS)
