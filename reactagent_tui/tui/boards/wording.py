@@ -10,7 +10,6 @@ from reactagent_tui.locales import Translate
 from reactagent_tui.tui.boards.agents import AgentRun, AgentState
 from reactagent_tui.tui.boards.pipelines import PipelineRun, StepStatus
 from reactagent_tui.tui.presenter import format_money, format_seconds, format_tokens
-from reactagent_tui.tui.widgets.line_layout import cut
 
 AGENT_GLYPHS: dict[AgentState, tuple[str, str]] = {
     "running": ("◐", "$primary"),
@@ -27,7 +26,8 @@ STEP_GLYPHS: dict[StepStatus, tuple[str, str]] = {
     "skipped": ("○", "$text-muted"),
 }
 _PHASE_FAILED = re.compile(r"phase_(\w+)_failed")
-_TITLE = 40
+Note = tuple[str, str]
+"""Left and right side of the line under a tool row."""
 
 
 def clock(seconds: float) -> str:
@@ -58,18 +58,14 @@ def agent_title(run: AgentRun) -> str:
     return f"{name} ({role})" if role and not name.startswith(role) else name
 
 
-def agent_note(run: AgentRun, now: float, t: Translate) -> str:
-    """The line under the tool row: `explore · step 4 · read src/x.py · 12.3k tokens · $0.012`."""
-    figures = agent_figures(run, now, t)
-    if run.is_running:
-        doing = cut(clean_line(run.doing), _TITLE)
-        if run.state == "waiting":
-            doing = t("agents.state.waiting")
-        figures = [part for part in agent_figures(run, now, t) if part != format_seconds(run.elapsed(now))]
-        figures.insert(1 if run.step else 0, doing)
-    else:
-        figures.insert(0, t(f"agents.state.{run.state}"))
-    return " · ".join(part for part in (agent_title(run), *figures) if part)
+def agent_note(run: AgentRun, now: float, t: Translate) -> Note:
+    """The line under the tool row: `explore · step 4 · read src/x.py`, right of it `12.3k tokens · $0.012`."""
+    if not run.is_running:
+        return f"{agent_title(run)} · {t(f'agents.state.{run.state}')}", " · ".join(agent_figures(run, now, t))
+    doing = t("agents.state.waiting") if run.state == "waiting" else clean_line(run.doing)
+    step = t("agents.step", n=run.step) if run.step else ""
+    spent = agent_figures(run, now, t, steps=False)[1:]  # its time is on the row itself
+    return " · ".join(filter(None, (agent_title(run), step, doing))), " · ".join(spent)
 
 
 def pipeline_figures(run: PipelineRun, now: float, t: Translate) -> list[str]:
@@ -80,17 +76,18 @@ def pipeline_figures(run: PipelineRun, now: float, t: Translate) -> list[str]:
     return [*parts, *filter(None, [money(run.cost)])]
 
 
-def pipeline_note(run: PipelineRun, now: float, t: Translate) -> str:
-    """The line under the tool row: `step 3 · find the bottleneck · $0.12`, or the outcome with totals."""
+def pipeline_note(run: PipelineRun, now: float, t: Translate) -> Note:
+    """The line under the tool row: `step 3 · find the bottleneck`, right of it the money; at the end the outcome."""
     if not run.is_running:
-        return " · ".join([outcome(run, t), *pipeline_figures(run, now, t)])
+        return outcome(run, t), " · ".join(pipeline_figures(run, now, t))
     step = run.current
     if step is None:
-        return t("pipeline.starting")
-    parts = [t("agents.step", n=step.index), cut(clean_line(step.title), _TITLE)]
+        return t("pipeline.starting"), ""
+    parts = [t("agents.step", n=step.index), clean_line(step.title)]
     if step.attempt > 1:
         parts.append(t("pipeline.attempt", n=step.attempt))
-    return " · ".join(filter(None, [*parts, money(run.cost)]))
+    tokens = t("agents.tokens", tokens=format_tokens(run.usage.total)) if run.usage.total else ""
+    return " · ".join(parts), " · ".join(filter(None, (tokens, money(run.cost))))
 
 
 def outcome(run: PipelineRun, t: Translate) -> str:

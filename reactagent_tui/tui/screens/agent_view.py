@@ -17,7 +17,7 @@ from reactagent_tui.core.events import AgentEvent
 from reactagent_tui.core.messages import Message, ToolResult
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.boards.agents import AgentRun
-from reactagent_tui.tui.boards.wording import AGENT_GLYPHS, agent_figures, agent_title
+from reactagent_tui.tui.boards.wording import AGENT_GLYPHS, Note, agent_figures, agent_title
 from reactagent_tui.tui.keymap import Keymap
 from reactagent_tui.tui.screens.transcript_events import add_agent_event, show_log
 from reactagent_tui.tui.transcript.widget import Transcript
@@ -41,7 +41,7 @@ class AgentPorts:
     verbosity: str
     watchers: dict[str, Callable[[AgentEvent], None]]
     """By run: who gets the events of an agent as they come."""
-    note: Callable[[str, float], str]
+    note: Callable[[str, float], Note]
     """The line under the row of a call that runs an agent or a pipeline."""
     find_agent: Callable[[str], AgentRun | None]
     """By run id or by the call that started it."""
@@ -136,7 +136,7 @@ class AgentScreen(Screen[None]):
         results = [message.call_id for message in self.run.log.messages if isinstance(message, ToolResult)]
         for call_id in (*results, *self.run.log.running):
             note = self._ports.note(call_id, self._ports.clock())
-            if note:
+            if any(note):
                 self.transcript.set_note(call_id, note)
 
     def _paint_head(self, width: int, height: int) -> Sequence[Content]:
@@ -145,8 +145,10 @@ class AgentScreen(Screen[None]):
         figures = " · ".join(agent_figures(run, self._ports.clock(), t))
         model = f"  {clean_line(run.model)}" if run.model else ""
         left = Content.assemble((f" {glyph} ", style), (agent_title(run), "bold"), (model, "$text-muted"))
-        words = clean_line(run.task)
-        if not run.is_running and not run.earlier:
+        words = t("agents.state.waiting") if run.state == "waiting" else clean_line(run.doing or run.task)
+        if run.earlier:
+            words = clean_line(run.task)
+        elif not run.is_running:
             words = ": ".join(filter(None, [t(f"agents.state.{run.state}"), clean_line(run.summary)]))
         return [
             Content.assemble(spread(left, Content.styled(figures, "$text-muted"), width - 1, gap=2), " "),

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rich.cells import cell_len
+from textual import events
+
 from reactagent_tui.core.display import DisplayBlock, MarkdownBlock, TextBlock
+from reactagent_tui.core.money import format_tokens
 from reactagent_tui.tui.boards.agents import AgentRun
 from reactagent_tui.tui.boards.pipelines import PipelineRun
 from reactagent_tui.tui.boards.wording import (
@@ -12,12 +16,15 @@ from reactagent_tui.tui.boards.wording import (
     STEP_GLYPHS,
     agent_figures,
     agent_title,
+    clock,
+    money,
     outcome,
     outcome_glyph,
     pipeline_figures,
 )
 from reactagent_tui.tui.screens.agent_view import AgentPorts
-from reactagent_tui.tui.screens.picker import PickerItem, PickerKey, PickerScreen, matching
+from reactagent_tui.tui.screens.picker import NARROW, PickerItem, PickerKey, PickerScreen, matching
+from reactagent_tui.tui.widgets.line_layout import pad_left
 
 REFRESH = 0.5
 """Seconds between two looks while this screen is open."""
@@ -40,15 +47,20 @@ class AgentsScreen(PickerScreen):
         super().__init__(
             t,
             t("agents.heading"),
-            self._items(),
+            (),
             preview=lambda item: self._about(self._runs[item.id]),
             keys=(stop,),
             empty=t("agents.none"),
         )
 
     def on_mount(self) -> None:
+        self._refresh()
         super().on_mount()
         self.set_interval(REFRESH, self._refresh)
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._refresh()
 
     def _refresh(self) -> None:
         before = self._shown.item
@@ -73,23 +85,47 @@ class AgentsScreen(PickerScreen):
     def _items(self) -> list[PickerItem]:
         t, now = self._ports.t, self._ports.clock()
         agents, pipelines = self._look()
-        items: list[PickerItem] = []
-        for group, wanted in (("agents.running", True), ("agents.finished", False)):
-            found: list[AgentRun | PipelineRun] = [run for run in pipelines if run.is_running is wanted]
-            found += [run for run in reversed(agents) if run.is_running is wanted]
-            for run in found:
-                if isinstance(run, AgentRun):
-                    key, glyph, name = f"a:{run.run_id}", AGENT_GLYPHS[run.state][0], agent_title(run)
-                    words, figures = run.task, agent_figures(run, now, t)
-                else:
-                    key, glyph, name = f"p:{run.call_id}", outcome_glyph(run)[0], run.pipeline
-                    words, figures = run.query, pipeline_figures(run, now, t)
-                self._runs[key] = run
-                items.append(PickerItem(key, f"{glyph} {name}", " · ".join(figures), t(group), words))
-        return items
+        found: list[AgentRun | PipelineRun] = [*reversed(pipelines), *reversed(agents)]
+        self._runs = {_key(run): run for run in found}
+        figures = {key: _figures(run, now) for key, run in self._runs.items()}
+        widths = [max((cell_len(row[n]) for row in figures.values()), default=0) for n in range(4)]
+        shown = self.size.width if self.size.width < NARROW else 2 * self.size.width // 5
+        for n in (0, 2, 1):  # where it is narrow the step goes first, then the tokens, then the time
+            if sum(width + 1 for width in widths if width) > shown // 2:
+                widths[n] = 0
+        return [
+            PickerItem(
+                key,
+                _label(run),
+                " ".join(pad_left(cell, width) for cell, width in zip(figures[key], widths, strict=True) if width),
+                t(group),
+                run.task if isinstance(run, AgentRun) else run.query,
+            )
+            for group, wanted in (("agents.running", True), ("agents.finished", False))
+            for key, run in self._runs.items()
+            if run.is_running is wanted
+        ]
 
     def _about(self, run: AgentRun | PipelineRun) -> Sequence[DisplayBlock]:
         return _about_agent(run, self._ports) if isinstance(run, AgentRun) else _about_pipeline(run, self._ports)
+
+
+def _key(run: AgentRun | PipelineRun) -> str:
+    return f"a:{run.run_id}" if isinstance(run, AgentRun) else f"p:{run.call_id}"
+
+
+def _label(run: AgentRun | PipelineRun) -> str:
+    if isinstance(run, AgentRun):
+        return f"{AGENT_GLYPHS[run.state][0]} {agent_title(run)}"
+    return f"{outcome_glyph(run)[0]} {run.pipeline}"
+
+
+def _figures(run: AgentRun | PipelineRun, now: float) -> tuple[str, str, str, str]:
+    """Step, time, tokens, money."""
+    step = run.step if isinstance(run, AgentRun) else len(run.steps)
+    time = "" if isinstance(run, AgentRun) and run.earlier else clock(run.elapsed(now))
+    tokens = run.usage.total
+    return f"#{step}" if step else "", time, format_tokens(tokens) if tokens else "", money(run.cost)
 
 
 def _about_agent(run: AgentRun, ports: AgentPorts) -> list[DisplayBlock]:

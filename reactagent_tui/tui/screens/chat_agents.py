@@ -33,7 +33,7 @@ from reactagent_tui.core.messages import Message
 from reactagent_tui.tui.boards.agents import AgentBoard, AgentRun
 from reactagent_tui.tui.boards.pipelines import PipelineBoard, PipelineRun
 from reactagent_tui.tui.boards.tree_rows import tree_rows
-from reactagent_tui.tui.boards.wording import agent_note, pipeline_note
+from reactagent_tui.tui.boards.wording import Note, agent_note, pipeline_note
 from reactagent_tui.tui.bridge import FromAgent
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Boards:
         self._news = False
         for call_id in self._stale:
             note = self.note(call_id, now)
-            if note:
+            if any(note):
                 chat.transcript.set_note(call_id, note)
         self._stale.clear()
         chat.transcript.flush()
@@ -103,13 +103,13 @@ class Boards:
         chat.status.show_agents(self.agents.running(chat.session_id))
         chat.update_esc_target()
 
-    def note(self, call_id: str, now: float) -> str:
-        """The line under the row of a call; "" when it runs no agent and no pipeline."""
+    def note(self, call_id: str, now: float) -> Note:
+        """The line under the row of a call; empty when it runs no agent and no pipeline."""
         pipeline = self.pipelines.runs.get(call_id)
         if pipeline is not None:
             return pipeline_note(pipeline, now, self._chat.t)
         run = self.agents.called_by(call_id)
-        return "" if run is None else agent_note(run, now, self._chat.t)
+        return ("", "") if run is None else agent_note(run, now, self._chat.t)
 
     def turn_began(self) -> None:
         self.agents.new_turn(self._chat.session_id)

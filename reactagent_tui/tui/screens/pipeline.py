@@ -45,10 +45,11 @@ class PipelineScreen(Screen[None]):
     PipelineScreen { background: $background; color: $foreground; layout: vertical; }
     PipelineScreen #pipeline-head { height: 3; }
     PipelineScreen #pipeline-body { height: 1fr; layout: horizontal; margin: 1 0 0 0; }
-    PipelineScreen #pipeline-list { width: 1fr; height: 1fr; }
-    PipelineScreen #pipeline-preview { width: 1fr; height: 1fr; border-left: solid $border-blurred; }
+    PipelineScreen #pipeline-list { width: 3fr; height: 1fr; }
+    PipelineScreen #pipeline-preview { width: 2fr; height: 1fr; border-left: solid $border-blurred; }
     PipelineScreen.-narrow #pipeline-body { layout: vertical; }
-    PipelineScreen.-narrow #pipeline-preview { border-left: none; border-top: solid $border-blurred; }
+    PipelineScreen.-narrow #pipeline-list { width: 1fr; }
+    PipelineScreen.-narrow #pipeline-preview { width: 1fr; border-left: none; border-top: solid $border-blurred; }
     PipelineScreen #pipeline-keys { height: 1; }
     """
 
@@ -184,7 +185,8 @@ class PipelineScreen(Screen[None]):
         words = outcome(run, t)
         if run.detail:
             words = f"{words}: {clean_line(run.detail)}"
-        place = Content.styled(cut_left(clean_line(run.run_dir), width // 2), "$text-muted")
+        room = width - 4 - min(cell_len(words), 2 * width // 3) - 2
+        place = Content.styled(cut_left(clean_line(run.run_dir), room) if room >= 12 else "", "$text-muted")
         said = Content.styled(words, "" if run.is_running else style)
         return [
             Content.assemble(spread(name, Content.styled(figures, "$text-muted"), width - 1, gap=2), " "),
@@ -204,7 +206,7 @@ class PipelineScreen(Screen[None]):
         heads = ("", t("pipeline.time"), t("pipeline.tokens"), t("pipeline.cost"))
         widths = [max(cell_len(row[n]) for row in [heads, *cells]) for n in range(len(heads))]
         kinds = max(cell_len(t(f"pipeline.kind.{step.kind}")) for step in steps)
-        room = width - 10 - sum(w + 2 for w in widths if w)
+        room = width - 9 - sum(w + 2 for w in widths if w)
         shown_kind = kinds if room - kinds - 2 >= 16 else 0
         while room < 12 and any(widths[:3]):
             n = next(n for n in (0, 2, 1) if widths[n])

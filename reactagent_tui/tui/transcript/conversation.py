@@ -337,7 +337,7 @@ class Conversation:
         self.running.pop(item, None)
         self._touch(item)
 
-    def note(self, call_id: str, text: str) -> None:
+    def note(self, call_id: str, text: tuple[str, str]) -> None:
         """The line under a call's row, of what it runs; the row opens a view of its own from now on."""
         item = self._calls.get(call_id)
         if item is not None and (item.note != text or not item.opens_view):

@@ -121,8 +121,8 @@ class Transcript(Browser, inherit_bindings=False):
         self._story.tool_finished(result)
         self.flush()
 
-    def set_note(self, call_id: str, text: str) -> None:
-        """The state of the agent or pipeline that a call runs; drawn with the next `flush`."""
+    def set_note(self, call_id: str, text: tuple[str, str]) -> None:
+        """The state of the agent or pipeline that a call runs, left and right; drawn with the next `flush`."""
         self._story.note(call_id, text)
 
     def end_run(self) -> None:

@@ -16,7 +16,7 @@ from reactagent_tui.tui.widgets.painted import Painted
 
 MOST_ROWS = 10
 _LEAST_NAME = 9
-_GAP = 2
+_GAP = 1
 
 
 class TreeRow(NamedTuple):
