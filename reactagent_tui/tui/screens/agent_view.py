@@ -96,7 +96,7 @@ class AgentScreen(Screen[None]):
         self._ports.watchers[self.run.run_id] = self._take
         self.set_interval(FRAME, self._beat)
         self.transcript.focus()
-        if self.run.log.cut and not self.run.is_running:
+        if self.run.earlier or (self.run.log.cut and not self.run.is_running):
             self.run_worker(self._load, exit_on_error=False)
 
     def on_unmount(self) -> None:
