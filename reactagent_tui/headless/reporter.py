@@ -14,13 +14,10 @@ from typing import Any, TextIO
 from reactagent_tui.core.display import clean
 from reactagent_tui.core.events import (
     AgentEvent,
-    AgentFinished,
-    AgentStarted,
     BudgetReached,
     MessageFinished,
     Notice,
     RetryScheduled,
-    RunEnded,
     RunStarted,
     ToolFinished,
     ToolStarted,
@@ -28,9 +25,9 @@ from reactagent_tui.core.events import (
     WaitProgress,
 )
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, UserMessage
-from reactagent_tui.core.money import budget_line, format_money
+from reactagent_tui.core.money import budget_line
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion, Question
-from reactagent_tui.core.tools.agent_report import one_line
+from reactagent_tui.headless.agents import ProgressLines, system_record
 
 Translate = Callable[..., str]
 
@@ -45,31 +42,38 @@ class HeadlessReporter:
     denials: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     _asked: set[str] = field(default_factory=set[str])
     """Calls that a question was asked about: their denial is listed by `ask`."""
+    agents_always: bool = True
+    """Tell of agents and steps also without --verbose."""
+    _progress: ProgressLines = field(init=False)
     _waited: tuple[str | None, str, int] = (None, "", 0)
     """Call, kind and tens of seconds of the last wait that was told."""
 
+    def __post_init__(self) -> None:
+        self._progress = ProgressLines(self.t)
+
     def emit(self, event: AgentEvent) -> None:
+        line = self._progress.line(event)
+        if line is not None:
+            self.say(line, always=self.agents_always)
+            return
+        inside = "" if event.parent_run_id is None else "  "
         match event:
-            case AgentStarted(name=name, task=task):
-                self.say(f"◆ {name}: {one_line(task)}")
-            case AgentFinished(name=name, summary=summary, cost=cost):
-                self.say(f"◇ {name}: {summary} ({format_money(cost)})")
             case ToolStarted(call=call, waiting=True):
                 self._asked.add(call.id)
             case ToolFinished(status="denied", call=call, text=text) if call.id not in self._asked:
                 # a rule or the mode said no: nobody was asked, and it is a refusal all the same
                 self.denials.append({"tool_name": call.name, "subject": _key_argument(call), "reason": text})
-                self.say(f"✕ {call.name} {text.splitlines()[0][:200] if text else ''}")
+                self.say(f"{inside}✕ {call.name} {text.splitlines()[0][:200] if text else ''}")
             case ToolStarted(call=call, waiting=False):
-                self.say(f"● {call.name} {_key_argument(call)}")
+                self.say(f"{inside}● {call.name} {_key_argument(call)}")
             case ToolFinished(is_error=True, call=call, summary=summary, text=text):
-                self.say(f"✕ {call.name} {summary or text.splitlines()[0][:200] if text else summary}")
+                self.say(f"{inside}✕ {call.name} {summary or text.splitlines()[0][:200] if text else summary}")
             case RetryScheduled(delay=delay, reason=reason, attempt=attempt, attempts=attempts):
                 line = self.t("retry.line", seconds=f"{delay:.0f}", reason=reason, n=attempt, of=attempts)
                 self.say(line, always=True)
             case BudgetReached():
                 self.say(budget_line(self.t, event), always=True)
-            case WaitProgress():
+            case WaitProgress() if not inside:
                 self._waits(event)
             case Notice(key=key, params=params, level=level):
                 self.say(self.t(key, **params), always=level != "info")
@@ -116,6 +120,7 @@ class StreamJsonReporter(HeadlessReporter):
 
     write: Callable[[dict[str, Any]], None] = lambda _line: None
     partial: bool = False
+    agents_always: bool = False
 
     def emit(self, event: AgentEvent) -> None:
         match event:
@@ -144,8 +149,10 @@ class StreamJsonReporter(HeadlessReporter):
                         "session_id": event.session_id,
                     }
                 )
-            case RunEnded() | _:
-                pass
+            case _:
+                record = system_record(event)
+                if record is not None:
+                    self.write(record)
         super().emit(event)
 
     def _line(self, kind: str, event: AgentEvent, **values: Any) -> None:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reactagent_tui.core.events import AgentEvent, QuestionAsked
     from reactagent_tui.core.reporter import Answer, Question
+
+
+@runtime_checkable
+class StopsAgents(Protocol):
+    """A session whose agents can be stopped one by one."""
+
+    def stop_agent(self, run_id: str) -> object:
+        """Interrupt the agent of this run; one that is over stays as it is."""
+        ...
 
 
 @dataclass

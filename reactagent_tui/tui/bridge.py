@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from reactagent_tui.tui.agent_reporter import AgentReporter
+from reactagent_tui.tui.agent_reporter import AgentReporter, StopsAgents
 
 if TYPE_CHECKING:
     from reactagent_tui.core.commands.registry import CommandResult, Unknown
@@ -172,6 +172,10 @@ class Bridge:
     def stop_call(self, call_id: str) -> None:
         """Interrupt one tool call."""
         self._with_session(lambda session: session.stop_call(call_id))
+
+    def stop_agent(self, run_id: str) -> None:
+        """Interrupt one agent; the run goes on."""
+        self._with_session(lambda session: session.stop_agent(run_id) if isinstance(session, StopsAgents) else None)
 
     def answer(self, question_id: str, answer: Answer) -> None:
         """The user's answer to a question."""

@@ -117,6 +117,7 @@ _SCREEN: _Rows = {
     "fallback*": "f6",
     "background*": "f7",
     "jobs*": "ctrl+t",
+    "agents*": "f8",
     "search*": "ctrl+f",
     "verbosity*": "ctrl+o",
     "editor*": "ctrl+g",

@@ -21,6 +21,7 @@ class Esc(Enum):
     """The dock's comment or pattern line."""
     DENY_AND_STOP = auto()
     STOP_CALL = auto()
+    STOP_AGENT = auto()
     STOP_RUN = auto()
     LEAVE_TRANSCRIPT = auto()
     """The block cursor goes, the prompt has the focus again."""
@@ -49,6 +50,8 @@ class Situation(NamedTuple):
     dock: Literal["closed", "open", "editing"] = "closed"
     call_focused: bool = False
     """A running tool row has the cursor."""
+    agent_focused: bool = False
+    """The row of a running agent has the cursor."""
     transcript_focused: bool = False
     running: bool = False
     has_text: bool = False
@@ -106,6 +109,7 @@ class Ladder:
             (found.search, Esc.CLOSE_SEARCH),
             (found.dock == "open", Esc.DENY_AND_STOP),
             (found.call_focused and found.running, Esc.STOP_CALL),
+            (found.agent_focused and found.running, Esc.STOP_AGENT),
             (found.running, Esc.STOP_RUN),
             (found.transcript_focused, Esc.LEAVE_TRANSCRIPT),
         )

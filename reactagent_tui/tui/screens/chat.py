@@ -21,6 +21,7 @@ from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.chat_keys import ChatKeys
 from reactagent_tui.tui.screens.next_price import NextPrice
 from reactagent_tui.tui.transcript.widget import Transcript
+from reactagent_tui.tui.widgets.agent_tree import AgentTree
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
 from reactagent_tui.tui.widgets.chat_prompt import ChatPrompt
 from reactagent_tui.tui.widgets.completion import CompletionPopup
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from reactagent_tui.core.events import JobInfo, UsageUpdated
     from reactagent_tui.core.reporter import Answer
     from reactagent_tui.tui.app import ReactAgentApp
+    from reactagent_tui.tui.screens.chat_agents import Boards
 
 FRAME = 1 / 16
 """Seconds between two drains while a run goes; longer when a flush is slow."""
@@ -90,6 +92,8 @@ class ChatScreen(ChatKeys):
         self._resumed: Literal["never", "now", "before"] = "never"
         self._fitted = Size(0, 0)
         self._drawn = 0.0
+        self.boards: Boards | None = None
+        """Agents and pipelines of this program, from their first event on."""
         self.next_price = NextPrice(self)
 
     @property
@@ -117,6 +121,7 @@ class ChatScreen(ChatKeys):
         )
         self.usage_panel = UsagePanel(t, id="usage")
         self.jobs_tray = JobsTray(t, id="jobs")
+        self.agent_tree = AgentTree(t, id="agents")
         self.tools = ToolSidebar(t, id="tools")
         self.todo = TodoPanel(t, id="todo")
         self.todo_line = TodoLine(t, id="todo-line")
@@ -145,7 +150,7 @@ class ChatScreen(ChatKeys):
         await self.query_one("#main").mount_all(hidden, before=self.prompt)
         if self.search_bar.is_open:
             self.search_bar.focus()  # asked for by an early key
-        await self.sidebar.mount(self.jobs_tray, before=self.tools)
+        await self.sidebar.mount(self.agent_tree, self.jobs_tray, before=self.tools)
 
     def on_resize(self, event: events.Resize) -> None:
         if event.size == self._fitted:
@@ -199,12 +204,14 @@ class ChatScreen(ChatKeys):
 
     def situation(self) -> Situation:
         """What an ESC or Ctrl+C would find now."""
+        row = self.agent_tree.focused_row
         return Situation(
             popup=self.popup.is_open,
             search=self.search_bar.is_open,
             dock="editing" if self.dock.is_editing else "open" if self.dock.is_open else "closed",
             call_focused=self.transcript.has_focus and self.transcript.focused_call_id() is not None,
-            transcript_focused=self.transcript.has_focus or self.tools.has_focus,
+            agent_focused=row is not None and row.agent and row.running,
+            transcript_focused=self.transcript.has_focus or self.tools.has_focus or self.agent_tree.has_focus,
             running=self.running,
             has_text=bool(self.prompt.text),
             has_selection=bool(self.selections),
@@ -218,7 +225,7 @@ class ChatScreen(ChatKeys):
             gate.esc_target = "SCREEN"
         elif found.dock == "open":
             gate.esc_target = "APPROVAL" if found.running else "SCREEN"  # no run asks: there is none to stop
-        elif found.running and not found.call_focused:
+        elif found.running and not found.call_focused and not found.agent_focused:
             gate.esc_target = "RUN"
         else:
             gate.esc_target = "SCREEN"
@@ -227,6 +234,7 @@ class ChatScreen(ChatKeys):
     @on(ApprovalDock.LineToggled)
     @on(SearchBar.Toggled)
     @on(Transcript.CallFocused)
+    @on(AgentTree.Moved)
     @on(events.DescendantFocus)
     @on(events.DescendantBlur)
     @on(events.ScreenResume)
@@ -367,6 +375,8 @@ class ChatScreen(ChatKeys):
             self.transcript.tick(now)
             self.tools.tick(now)
             self.usage_panel.tick(now)
+            if self.boards is not None:
+                self.boards.tick(now)
         if self.running or self.dock.is_open:
             self.dock.tick(now)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +46,9 @@ from reactagent_tui.core.money import budget_line
 from reactagent_tui.core.reporter import Question
 from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
+from reactagent_tui.tui.screens import chat_agents
 from reactagent_tui.tui.screens.chat_jobs import job_changed
+from reactagent_tui.tui.screens.transcript_events import add_event
 from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def apply_all(chat: ChatScreen, found: Sequence[FromAgent]) -> None:
     """Apply events in order; neighbouring deltas of one message are merged."""
     for event in merged(found):
         _apply(chat, event)
+    chat_agents.show_changes(chat)
 
 
 def _apply(chat: ChatScreen, event: FromAgent) -> None:
@@ -72,15 +74,13 @@ def _apply(chat: ChatScreen, event: FromAgent) -> None:
             chat.home.fail(text)
         case SessionChanged():
             chat.show_session(event)
+            chat_agents.session_shown(chat, event)
         case JobChanged():
             job_changed(chat, event)
+        case _ if chat_agents.take(chat, event):
+            pass  # an agent's: in the tree, on its row, in its own view
         case _ if event.session_id and chat.session_id and event.session_id != chat.session_id:
             pass  # another session's run goes on unseen
-        case UsageUpdated(totals=totals) if event.parent_run_id is not None:
-            if chat.usage is not None:  # its tokens are its own, the sums are the session's
-                _apply_to_panels(chat, replace(chat.usage, totals=totals, final=event.final))
-        case _ if event.parent_run_id is not None:
-            pass  # a sub-agent streams to its own view
         case (
             TextDelta()
             | ThinkingDelta()
@@ -98,39 +98,14 @@ def _apply(chat: ChatScreen, event: FromAgent) -> None:
 
 
 def _apply_to_transcript(chat: ChatScreen, event: AgentEvent) -> None:
-    transcript = chat.transcript
-    key = event.model_call_id or ""
     if isinstance(event, _ARRIVING) and isinstance(chat.status.activity, WaitingForServer):
         chat.show_activity()
+    add_event(chat.transcript, event)
     match event:
-        case TextDelta(text=text):
-            transcript.append_text(key, text)
-        case ThinkingDelta(text=text):
-            transcript.append_thinking(key, text)
-        case TextReclassified():
-            transcript.reclassify_text_as_thinking(key)
-        case ToolCallDelta(index=index, name=name, size=size):
-            transcript.tool_delta(key, index, name, size)
-        case MessageFinished(message=message):
-            transcript.finish_message(key, message)
         case ToolStarted(call=call, waiting=waiting):
-            transcript.tool_started(call, waiting=waiting)
             chat.tools.tool_started(call, waiting=waiting)
-        case ToolOutput(text=text):
-            transcript.tool_output(event.tool_call_id or "", text)
         case ToolFinished(call=call, status=status):
-            transcript.tool_finished(
-                call.id,
-                status=status,
-                text=event.text,
-                blocks=event.blocks,
-                is_error=event.is_error,
-                summary=event.summary,
-                seconds=event.seconds,
-            )
             chat.tools.tool_finished(call, status=status, seconds=event.seconds)
-        case UserMessageAdded(message=message):
-            transcript.add_user(message.text, origin=message.origin, shown=message.shown)
         case _:
             pass
 
@@ -218,12 +193,14 @@ def _run_started(chat: ChatScreen, event: RunStarted) -> None:
     if event.prompt is not None:
         chat.transcript.add_user(event.prompt.text, origin=event.prompt.origin, shown=event.prompt.shown)
     chat.begin_run()
+    chat_agents.turn_began(chat)
     if stopping:
         chat.show_stopping()
 
 
 def _run_ended(chat: ChatScreen, event: RunEnded) -> None:
     chat.home.bridge.stop_seen()
+    chat_agents.run_ended(chat)
     chat.end_run(can_resume=event.reason in ("INTERRUPTED", "PAUSED"))
     for line, level in end_lines(chat, event):
         if level == "summary":

@@ -15,6 +15,7 @@ from reactagent_tui.tui.ladder import CtrlC, Esc
 from reactagent_tui.tui.screens import screen_commands
 from reactagent_tui.tui.screens.chat_sending import ChatSending
 from reactagent_tui.tui.transcript.widget import Transcript
+from reactagent_tui.tui.widgets.agent_tree import AgentTree
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
 from reactagent_tui.tui.widgets.jobs_tray import JobsTray
 from reactagent_tui.tui.widgets.search_bar import SearchBar
@@ -74,7 +75,7 @@ class ChatKeys(ChatSending):
         if action is not None and await self.do(action):
             event.stop()
             event.prevent_default()
-        elif (me.transcript.has_focus or me.tools.has_focus) and event.is_printable and event.character:
+        elif me.situation().transcript_focused and event.is_printable and event.character:
             # typing always means the prompt
             event.stop()
             me.prompt.focus()
@@ -103,6 +104,10 @@ class ChatKeys(ChatSending):
                 call_id = me.transcript.focused_call_id()
                 if call_id is not None:
                     me.home.bridge.stop_call(call_id)
+            case Esc.STOP_AGENT:
+                row = me.agent_tree.focused_row
+                if row is not None:
+                    me.home.bridge.stop_agent(row.id)
             case Esc.LEAVE_TRANSCRIPT:
                 me.prompt.focus()
             case level:
@@ -284,6 +289,15 @@ class ChatKeys(ChatSending):
     def do_jobs(self) -> None:
         screen_commands.open_jobs(self._me)
 
+    def do_agents(self) -> None:
+        screen_commands.open_agents(self._me)
+
+    @on(AgentTree.Opened)
+    def _tree_row_opened(self, message: AgentTree.Opened) -> None:
+        from reactagent_tui.tui.screens.chat_agents import open_row
+
+        open_row(self._me, message.row)
+
     def do_editor(self) -> None:
         from reactagent_tui.tui.editor import edit_text
 
@@ -325,7 +339,10 @@ class ChatKeys(ChatSending):
 
     @on(Transcript.OpenDetail)
     def _open_detail(self, message: Transcript.OpenDetail) -> None:
-        screen_commands.open_call(self._me, message.call_id)
+        from reactagent_tui.tui.screens.chat_agents import open_view
+
+        if not open_view(self._me, message.call_id):
+            screen_commands.open_call(self._me, message.call_id)
 
     def _answer_no(self) -> None:
         """A question that no run asks (a rewind's) is settled with a no."""

@@ -12,7 +12,7 @@ from reactagent_tui.core.display import TextBlock, block_to_text
 if TYPE_CHECKING:
     from reactagent_tui.tui.screens.chat import ChatScreen
 
-NAMES = ("copy", "exit", "help", "keys", "language", "quit", "sidebar", "theme")
+NAMES = ("agents", "copy", "exit", "help", "keys", "language", "quit", "sidebar", "theme")
 LANGUAGES = ("auto", "en", "zh")
 _PLAIN = frozenset(
     f"{verb}_{what}"
@@ -170,6 +170,13 @@ def open_jobs(chat: ChatScreen, _arguments: str = "") -> None:
     open_jobs(chat)
 
 
+def open_agents(chat: ChatScreen, _arguments: str = "") -> None:
+    """The agents and pipelines of this session."""
+    from reactagent_tui.tui.screens.chat_agents import open_agents
+
+    open_agents(chat)
+
+
 def open_call(chat: ChatScreen, call_id: str) -> None:
     """The whole output of one call, on a screen of its own."""
     chat.run_worker(partial(_open_call, chat, call_id), exit_on_error=False)
@@ -233,6 +240,7 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "cost": open_ledger,
     "rewind": open_rewind,
     "jobs": open_jobs,
+    "agents": open_agents,
     "language": change_language,
     "quit": _quit,
     "exit": _quit,

@@ -179,8 +179,10 @@ class Browser(Viewport, inherit_bindings=False):
         index = self.column.index(item)
         if not item.can_open or index < 0:
             return
-        if isinstance(item, ToolItem) and item.capped and item.call_id is not None:
+        if isinstance(item, ToolItem) and item.call_id is not None and (item.capped or item.opens_view):
             self.detail_wanted(item.call_id)
+            if item.opens_view:
+                return
         item.open = not item.open
         y = int(self.scroll_y)
         offset = self.column.top(index) - y

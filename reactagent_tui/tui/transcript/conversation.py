@@ -337,6 +337,13 @@ class Conversation:
         self.running.pop(item, None)
         self._touch(item)
 
+    def note(self, call_id: str, text: tuple[str, str]) -> None:
+        """The line under a call's row, of what it runs; the row opens a view of its own from now on."""
+        item = self._calls.get(call_id)
+        if item is not None and (item.note != text or not item.opens_view):
+            item.note, item.opens_view = text, True
+            self._touch(item)
+
     def tool_item(self, call_id: str) -> ToolItem | None:
         return self._calls.get(call_id)
 

@@ -53,6 +53,8 @@ class ToolItem(Item):
         "blocks",
         "call",
         "name",
+        "note",
+        "opens_view",
         "output",
         "result_text",
         "seconds",
@@ -76,6 +78,10 @@ class ToolItem(Item):
         self.summary = ""
         self.seconds: float | None = None
         self.started: float | None = None
+        self.note: tuple[str, str] = ("", "")
+        """A line under the row, left and right: the state of the agent or pipeline that this call runs."""
+        self.opens_view = False
+        """It has a view of its own; opening the row goes there."""
         self._shown_time = ""
         self._capped = False
 
@@ -154,7 +160,7 @@ class ToolItem(Item):
         return self.result_text or self.output
 
     def estimate(self, width: int, verbosity: str) -> int:
-        rows = 1 + self.gap
+        rows = 1 + self.gap + any(self.note)
         if self.open:
             return min(rows + self.details().count("\n") + 1, OPEN_ROWS)
         if verbosity == "compact" or not self.is_finished:
@@ -167,6 +173,8 @@ class ToolItem(Item):
     def body(self, page: Page) -> list[Row]:
         lead = indent(page.gutter, page)
         rows = [self.header(page)]
+        if any(self.note):
+            rows.append(self._note_row(page, lead))
         self._capped = False
         if self.open:
             return rows + self._bounded(self._blocks_when_open(), page, lead, OPEN_ROWS)
@@ -223,6 +231,17 @@ class ToolItem(Item):
 
     def _time(self) -> str:
         return "" if self.seconds is None or self.state in ("pending", "waiting") else format_seconds(self.seconds)
+
+    def _note_row(self, page: Page, lead: Lead) -> Row:
+        """What is done on the left, what it took on the right; the left side is cut."""
+        muted = page.palette["text muted"]
+        room = page.body - (lead.cells - page.gutter.cells)
+        left, right = clean_line(self.note[0]), clean_line(self.note[1])
+        if cell_len(right) > room // 2:
+            right = ""
+        left = shorten(left, max(room - cell_len(right) - 2, 4))
+        gap = max(room - cell_len(left) - cell_len(right), 1)
+        return page.row(lead, [(left, muted), (" " * gap if right else "", muted), (right, muted)])
 
     def _live_rows(self, page: Page, lead: Lead) -> list[Row]:
         if not self.output:

@@ -121,6 +121,10 @@ class Transcript(Browser, inherit_bindings=False):
         self._story.tool_finished(result)
         self.flush()
 
+    def set_note(self, call_id: str, text: tuple[str, str]) -> None:
+        """The state of the agent or pipeline that a call runs, left and right; drawn with the next `flush`."""
+        self._story.note(call_id, text)
+
     def end_run(self) -> None:
         """The run is over: what still seems to arrive or run (a stop that had to be forced) is closed."""
         self._story.end_run()

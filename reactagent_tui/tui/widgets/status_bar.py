@@ -102,6 +102,7 @@ class StatusBar(Painted):
         self._usage: UsageUpdated | None = None
         self._usage_inline = False
         self._jobs = 0
+        self._agents = 0
         self._next: NextCall | None = None
         self._flash: tuple[str, float] | None = None
         self._now = clock()
@@ -129,6 +130,12 @@ class StatusBar(Painted):
         """How many background jobs run; said here only while the sidebar is hidden."""
         self._jobs = count
         self.repaint()
+
+    def show_agents(self, count: int) -> None:
+        """How many agents run."""
+        if count != self._agents:
+            self._agents = count
+            self.repaint()
 
     def set_next(self, price_tag: NextCall | None) -> None:
         self._next = price_tag
@@ -199,7 +206,7 @@ class StatusBar(Painted):
             case Running(step, since, pausing):
                 what = t("status.pausing" if pausing else "status.step", step=step)
                 pause = self._hint("status.resume" if pausing else "status.pause", 1)
-                return [Part(Content(what), 4), self._time(since), stop, pause]
+                return [Part(Content(what), 4), self._time(since), *self._agent_part(), stop, pause]
             case Stopping(since):
                 return [Part(Content(t("status.stopping")), 9), self._time(since)]
             case WaitingForUser(since, editing):
@@ -223,6 +230,10 @@ class StatusBar(Painted):
                 return [Part(Content(t(f"status.wait_{kind}")), 9), Part(_progress(share), 4), self._time(since), stop]
             case _:
                 assert_never(activity)
+
+    def _agent_part(self) -> list[Part]:
+        text = self._t("status.agents", n=self._agents)
+        return [Part(Content.styled(text, "$primary"), 4)] if self._agents else []
 
     def _time(self, since: float) -> Part:
         return Part(Content(format_seconds(max(self._now - since, 0.0))), 5)

@@ -13,6 +13,8 @@ from reactagent_tui.tui.ladder import CtrlC, Esc, Ladder, Situation
         (Situation(search=True, dock="open", running=True), Esc.CLOSE_SEARCH),
         (Situation(dock="open", running=True), Esc.DENY_AND_STOP),
         (Situation(call_focused=True, running=True, transcript_focused=True), Esc.STOP_CALL),
+        (Situation(agent_focused=True, running=True, transcript_focused=True), Esc.STOP_AGENT),
+        (Situation(agent_focused=True, transcript_focused=True), Esc.LEAVE_TRANSCRIPT),
         (Situation(running=True, has_text=True), Esc.STOP_RUN),
         (Situation(transcript_focused=True), Esc.LEAVE_TRANSCRIPT),
         (Situation(has_text=True), Esc.ARM_CLEAR),
