@@ -14,8 +14,8 @@ from pathlib import Path
 from reactagent_tui.core.errors import SkillError
 from reactagent_tui.core.skills import frontmatter
 from reactagent_tui.core.skills.frontmatter import Unreadable
-from reactagent_tui.core.skills.models import REASONS, SKILL_FILE, Skill, SkillProblem
-from reactagent_tui.core.skills.reading import NAME, SKIPPED_FOLDERS, read_skill
+from reactagent_tui.core.skills.models import NOTES_FILE, REASONS, SKILL_FILE, Skill, SkillProblem, problem
+from reactagent_tui.core.skills.reading import NAME, SECRET, SKIPPED_FOLDERS, read_skill
 
 MOST_FILES = 2_000
 MOST_BYTES = 50_000_000
@@ -78,7 +78,8 @@ def pack(folder: Path, into: Path) -> Package:
         if skill is None:
             reasons = "; ".join(f"{SKILL_FILE}:{found.line or 1}: {found.reason}" for found in problems)
             raise SkillError(f"not a skill that can be used: {reasons}")
-        return Package(skill, tuple(problems), files_of(place))
+        files = files_of(place)
+        return Package(skill, (*problems, *_keys_in(place, files)), files)
     except OSError as error:
         raise SkillError(f"{error.filename or folder}: {error.strerror or error}") from error
 
@@ -114,6 +115,18 @@ def files_of(folder: Path) -> tuple[PackedFile, ...]:
         digest = hashlib.sha256(content).hexdigest()
         found.append(PackedFile(entry.relative_to(folder).as_posix(), len(content), runs, digest))
     return tuple(sorted(found, key=lambda file: file.path))
+
+
+def _keys_in(folder: Path, files: tuple[PackedFile, ...]) -> Iterator[SkillProblem]:
+    """API keys in other files than those that the loader reads."""
+    for file in files:
+        path = folder / file.path
+        if file.path in (SKILL_FILE, NOTES_FILE) or file.size > frontmatter.MAX_BYTES or path.is_symlink():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if found := SECRET.search(text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield problem(path, "secret", line, severity="warning")
 
 
 def _own_name(folder: Path) -> str:

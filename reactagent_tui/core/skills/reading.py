@@ -32,7 +32,8 @@ _FRAMEWORK = re.compile(
     r"\b(run_shell_command|skills_list|skill_view|read_skill|spawn_subagent|REACT_AGENT\.md|run_[\w<>-]+_pipeline)\b"
 )
 _PIPELINE_TOOL = re.compile(r"run_[\w<>-]+_pipeline")
-_SECRET = re.compile(r"\b(sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{30,}|AIza[\w-]{30,})")
+SECRET = re.compile(r"\b(sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|ghp_[A-Za-z0-9]{30,}|AIza[\w-]{30,})")
+"""Keys of well-known services."""
 _TOOL_WORD = re.compile(r"[^\s,()]+(?:\([^)]*\))?")
 
 
@@ -162,10 +163,10 @@ def _oddities(path: Path, document: Document, description: str, notes: str) -> l
             line = document.body_line + offset
             found.append(problem(path, "framework_word", line, severity="warning", word=word[1]))
             break
-    if _SECRET.search(description):
+    if SECRET.search(description):
         found.append(problem(path, "secret", lines.get("description"), severity="warning"))
     for file, first, text in ((path, document.body_line, document.body), (path.with_name(NOTES_FILE), 1, notes)):
-        if key := _SECRET.search(text):
+        if key := SECRET.search(text):
             line = first + text.count("\n", 0, key.start())
             found.append(problem(file, "secret", line, severity="warning"))
     return found

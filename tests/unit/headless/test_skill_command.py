@@ -128,6 +128,18 @@ def test_a_plain_folder_is_copied(tmp_path: Path, own: Path) -> None:
     assert record(own)["commit"] == ""
 
 
+def test_a_key_in_any_file_is_shown_before_the_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = "sk-" + "a1b2c3d4" * 4
+    repository(
+        tmp_path / "repo", {"SKILL.md": skill("notes"), "lib/client.py": f"\nKEY = '{key}'\n", "REACT_AGENT.md": key}
+    )
+    assert main(["install", str(tmp_path / "repo")]) == 1
+    out = capsys.readouterr().out
+    assert "note: lib/client.py:2: seems to hold an API key" in out
+    assert "note: REACT_AGENT.md:1: seems to hold an API key" in out
+    assert key not in out
+
+
 def test_a_taken_name_is_not_replaced(repo: Path, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (own / "Notes").mkdir(parents=True)
     assert main(["install", f"{repo}#skills/notes", "-y"]) == 1
