@@ -326,7 +326,7 @@ def test_without_its_tools_a_scene_says_so(scene: Any) -> None:
     prompts |= {"three-steps": "check version, write hello, run", "command": "run ls", "sleep": "sleep 5"}
     prompts |= {"edit": "edit a.md", "create": "create a.md", "list": "list .py files", "read": "read a.md"}
     prompts |= {"loop": "loop", "memory": "how much memory is left", "health": "system health", "arithmetic": "1+1"}
-    prompts |= {"todo": "work with a todo list"}
+    prompts |= {"todo": "work with a todo list", "pipeline": "run the demo pipeline about tea"}
     prompt = prompts[scene.name]
     assert scene_for(prompt)[0] is scene
     talk = Talk(tools=())
@@ -381,4 +381,4 @@ def test_every_prompt_of_the_help_has_its_scene() -> None:
     names = [[scene_for(prompt.strip("`"))[0].name for prompt, _ in table] for table in (help_en, help_zh)]
     assert names[0] == names[1]
     assert "help" not in names[0]
-    assert set(names[0]) == {scene.name for scene in SCENES} - {"skill"}
+    assert set(names[0]) == {scene.name for scene in SCENES} - {"skill", "pipeline-step"}
