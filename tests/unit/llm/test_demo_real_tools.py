@@ -118,4 +118,4 @@ async def test_commands_and_two_calls(session: Session) -> None:
     assert "boom" in await session.say("run echo boom; exit 3")
     both = await session.say("two tools at once")
     assert "**list_dir**" in both
-    assert '"name": "hello"' in both
+    assert '"name": "demo-pipeline"' in both

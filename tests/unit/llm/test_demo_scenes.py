@@ -329,6 +329,7 @@ def test_without_its_tools_a_scene_says_so(scene: Any) -> None:
     prompts |= {"loop": "loop", "memory": "how much memory is left", "health": "system health", "arithmetic": "1+1"}
     prompts |= {"todo": "work with a todo list", "agents": "use two agents"}
     prompts |= {"agent-lists": LIST_TASK, "agent-finds": COUNT_TASK}
+    prompts |= {"pipeline": "run the demo pipeline about tea"}
     prompt = prompts[scene.name]
     assert scene_for(prompt)[0] is scene
     talk = Talk(tools=())
@@ -383,5 +384,5 @@ def test_every_prompt_of_the_help_has_its_scene() -> None:
     names = [[scene_for(prompt.strip("`"))[0].name for prompt, _ in table] for table in (help_en, help_zh)]
     assert names[0] == names[1]
     assert "help" not in names[0]
-    inside = {"skill", "agent-lists", "agent-finds"}
+    inside = {"skill", "agent-lists", "agent-finds", "pipeline-step"}
     assert set(names[0]) == {scene.name for scene in SCENES} - inside
