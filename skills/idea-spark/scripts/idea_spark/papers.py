@@ -19,7 +19,8 @@ from typing import Any
 from idea_spark.citations import fold, papers_in
 from idea_spark.emit import SKILL, one_line
 
-TIMEOUT_S = 600
+TIMEOUT_S = 400
+"""Of one search; a step makes at most two, and has 900 s."""
 ABSTRACT_CAP = 1500
 PROGRAM_ENV = "IDEASPARK_PAPER_SEARCH"
 OFFLINE_ENV = "IDEASPARK_OFFLINE"
@@ -66,10 +67,18 @@ def search(queries: Sequence[str], *, years: int, limit: int, timeout: float = T
     if document is None:
         return Found(problem=f"paper search gave no result (exit {code}): {errors[-300:]}".strip())
     found = [_record(entry) for entry in papers_in(document) if str(entry.get("title") or "").strip()]
-    warnings = [row for row in errors.splitlines() if row.strip()][-8:]
+    warnings = _failures(document)
     if code and not found:
-        return Found(problem=f"every source failed (exit {code}): {errors[-300:]}".strip(), warnings=warnings)
+        why = "; ".join(warnings) or errors[-300:].strip() or "no reason given"
+        return Found(problem=f"every source failed (exit {code}): {why}", warnings=warnings)
     return Found(found, warnings)
+
+
+def _failures(document: Any) -> list[str]:
+    """Sources that failed, each once with its reason."""
+    listed = document.get("errors") if isinstance(document, dict) else None
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    return list(dict.fromkeys(one_line(f"{row.get('source')}: {row.get('message')}")[:300] for row in rows))[:12]
 
 
 def same_title(first: str, second: str) -> bool:
@@ -133,6 +142,7 @@ def _record(entry: dict[str, Any]) -> dict[str, Any]:
         "arxiv_id": str(entry.get("arxiv_id") or ""),
         "paper_url": str(entry.get("url") or entry.get("paper_url") or ""),
         "retrieved_via": ",".join(str(name) for name in via if name),
+        "survey": entry.get("survey") is True,
         "verified": True,
     }
 

@@ -271,6 +271,14 @@ def test_records_of_many_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert found.papers[0]["retrieved_via"] == "arxiv,dblp"
 
 
+def test_sources_that_failed_are_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "{'papers': [], 'errors': [{'source': 'dblp', 'message': 'blocked by a\\nbot check'}] * 3}"
+    found = search_with(WRITE.format(rows), tmp_path, monkeypatch)
+    assert (found.warnings, found.problem) == (["dblp: blocked by a bot check"], None)
+    failed = search_with(WRITE.format(rows) + "sys.exit(1)", tmp_path, monkeypatch)
+    assert failed.problem == "every source failed (exit 1): dblp: blocked by a bot check"
+
+
 def test_bars_in_queries_do_not_make_more_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert search_with(WRITE.format("[{'title': sys.argv[2]}]"), tmp_path, monkeypatch).papers[0]["title"] == "a b"
 
