@@ -149,7 +149,8 @@ class AgentScreen(Screen[None]):
         if run.earlier:
             words = clean_line(run.task)
         elif not run.is_running:
-            words = ": ".join(filter(None, [t(f"agents.state.{run.state}"), clean_line(run.summary)]))
+            said = run.state == "done" and run.summary  # its own words say that it is done
+            words = ": ".join(filter(None, ["" if said else t(f"agents.state.{run.state}"), clean_line(run.summary)]))
         return [
             Content.assemble(spread(left, Content.styled(figures, "$text-muted"), width - 1, gap=2), " "),
             Content.styled(f"   {cut(words, width - 4)}", "$text-muted"),

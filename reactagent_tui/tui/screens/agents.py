@@ -139,7 +139,7 @@ def _about_agent(run: AgentRun, ports: AgentPorts) -> list[DisplayBlock]:
         blocks.append(TextBlock(run.model, "dim"))
     blocks += [TextBlock(""), TextBlock(run.task)]
     if run.is_running and run.doing:
-        blocks += [TextBlock(""), TextBlock(f"◐ {run.doing}")]
+        blocks += [TextBlock(""), TextBlock(run.doing, "dim")]
     if not run.is_running and run.summary:
         blocks += [TextBlock(""), TextBlock(run.summary, "bold")]
     if run.output_file:
