@@ -26,7 +26,7 @@ def send_two(turn: Turn) -> Reply:
     }
     text = turn.say(
         "Two parts that do not depend on each other: I give each to a sub-agent, and both run at the same time.",
-        "这两件事互不依赖：我各派一个子代理去做，它们同时进行。",
+        "这两件事互不依赖：我各派一个智能体去做，它们同时进行。",
     )
     return Reply(text, calls=(Call("spawn_subagent", listing), Call("spawn_subagent", finding)))
 

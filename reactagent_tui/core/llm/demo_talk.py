@@ -90,11 +90,8 @@ _HELP_EN = (
     ("`two tools at once`", "calls that run side by side"),
     ("`check the python version, write a hello program and run it`", "three steps"),
     ("`work with a todo list`", "a checklist that is ticked off"),
-<<<<<<< HEAD
     ("`use two agents`", "two sub-agents at the same time"),
-=======
     ("`demo pipeline: tea`", "a pipeline of three steps, two of them by sub-agents"),
->>>>>>> refs/heads/pipeline
     ("`run git status`", "any command"),
     ("`think about tea`", "the thinking channel"),
     ("`stream 2000`", "a long answer of 2000 tokens"),
@@ -115,11 +112,8 @@ _HELP_ZH = (
     ("`同时用两个工具`", "并行调用"),
     ("`查看 Python 版本，写一个 hello 程序并运行`", "三个步骤"),
     ("`用待办清单做一件事`", "边做边打勾的清单"),
-<<<<<<< HEAD
     ("`用两个智能体`", "两个智能体同时工作"),
-=======
     ("`演示流水线：茶`", "三个步骤的流水线，其中两步交给智能体"),
->>>>>>> refs/heads/pipeline
     ("`执行 git status`", "任何命令"),
     ("`想一想 茶`", "思考通道"),
     ("`流式输出 2000`", "2000 个 token 的长回答"),
