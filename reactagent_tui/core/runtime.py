@@ -315,6 +315,7 @@ class Runtime:
             Notice(session_id=file.id, key="session.unsaved", params={"text": text}, level="error")
         )
         open_agents(session, self.loaded.config.agents, partial(self._role_sources, workdir), self._key_variables)
+        self._offer_skills(session)
         session.rewinder = rewinder_of(session, roots, self.paths)
         if resume is not None:
             session.jobs.restore(resume.events)
@@ -342,11 +343,15 @@ class Runtime:
     def fresh_instructions(self, session: LiveSession) -> None:
         """Read instruction files and typed skills again for the next turn of this session."""
         self._instructions.pop(session.id, None)
-        skills = self.skills(session.workdir)
-        pipelines = pipeline_tools(partial(self.skills, session.workdir), self._key_variables())
-        session.toolkit = with_pipelines(with_typed_skills(session.toolkit, skills), pipelines)
+        self._offer_skills(session)
         if session.agents is not None:
             session.agents.tell_roles()
+
+    def _offer_skills(self, session: LiveSession) -> None:
+        """Typed skills and pipelines as tools, behind all others in one order: the prompt's bytes stay the same."""
+        skills = partial(self.skills, session.workdir)
+        kit = with_typed_skills(session.toolkit, skills())
+        session.toolkit = with_pipelines(kit, pipeline_tools(skills, self._key_variables()))
 
     async def close_session(self, session_id: str, keep_jobs: Keep = "kept") -> None:
         session = self.sessions.pop(session_id, None)
@@ -409,9 +414,7 @@ class Runtime:
             http=self._http,
             fetch_private=self.loaded.config.tools.fetch_private,
         )
-        skills = partial(self.skills, workdir)
-        kit = Toolkit([*tools, *skill_tools(skills), *pipeline_tools(skills, self._key_variables())])
-        return with_typed_skills(kit, skills())
+        return Toolkit([*tools, *skill_tools(partial(self.skills, workdir))])
 
     def _key_variables(self) -> tuple[str, ...]:
         """Variables that hold provider keys: commands do not get them."""

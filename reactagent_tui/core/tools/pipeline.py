@@ -92,9 +92,10 @@ def pipeline_tools(library: Callable[[], SkillLibrary], secrets: Iterable[str]) 
 
 
 def with_pipelines(toolkit: Toolkit, tools: Sequence[Tool]) -> Toolkit:
-    """The toolkit with these pipelines in place of those it had; itself when nothing changed (the cache stays warm)."""
+    """The toolkit with these pipelines, last, for those it had; itself when nothing changed (the cache stays warm)."""
     had = {tool.name: tool.description for tool in toolkit if isinstance(tool, PipelineTool)}
-    if had == {tool.name: tool.description for tool in tools}:
+    last = [isinstance(tool, PipelineTool) for tool in toolkit][len(toolkit.names) - len(tools) :]
+    if had == {tool.name: tool.description for tool in tools} and all(last):
         return toolkit
     return Toolkit([*(tool for tool in toolkit if not isinstance(tool, PipelineTool)), *tools])
 

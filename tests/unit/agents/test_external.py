@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acp.client.connection import ClientSideConnection
 
 from reactagent_tui.core.config.schema import AgentSettings
 from reactagent_tui.core.events import TextDelta, ThinkingDelta, ToolFinished, ToolStarted
@@ -104,7 +105,15 @@ async def test_what_it_asks_goes_to_the_user_under_its_name(
     assert all((q.agent, q.subject) == ("other", "rm -rf build") for q in questions)
 
 
-async def test_a_stop_ends_the_program(tmp_path: Path) -> None:
+async def test_a_stop_ends_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    cancel = ClientSideConnection.cancel
+
+    async def tell(self: ClientSideConnection, session_id: str) -> None:
+        await cancel(self, session_id=session_id)
+        told.append(session_id)
+
+    monkeypatch.setattr(ClientSideConnection, "cancel", tell)
     played = with_program(tmp_path, "say so far", "hang")
     turn = asyncio.create_task(played.turn())
     pid_file = played.live.workdir / "pid"
@@ -117,7 +126,7 @@ async def test_a_stop_ends_the_program(tmp_path: Path) -> None:
     await asyncio.to_thread(wait_gone, pid)
     assert "so far" in played.results[0].text
     assert played.results[0].status == "interrupted"
-    assert (played.live.workdir / "cancelled").exists()
+    assert len(told) == 1, "it was told before it was ended"
     assert played.finished[0].reason == "INTERRUPTED"
     assert not running_children()
 
