@@ -12,6 +12,7 @@ from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.jobs import job_commands
 from reactagent_tui.core.commands.permissions import permission_commands
+from reactagent_tui.core.commands.pipelines import pipeline_commands
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.rewinding import rewind_commands
 from reactagent_tui.core.commands.sandbox import USAGE as SANDBOX_USAGE
@@ -53,6 +54,7 @@ def basic_commands() -> CommandRegistry:
             *permission_commands(),
             *spending_commands(),
             *job_commands(),
+            *pipeline_commands(),
         ]
     )
 

@@ -16,6 +16,7 @@ from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message
+from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
@@ -31,7 +32,7 @@ class GateLike(Protocol):
     def hooks(self) -> SessionHooks: ...
 
 
-class SessionLike(Protocol):
+class SessionLike(PipelineSession, Protocol):
     """The part of a live session that commands use."""
 
     file: SessionFile
@@ -189,6 +190,10 @@ class SessionHost:
     @property
     def agents(self) -> SessionAgents | None:
         return self.session.agents
+
+    @property
+    def pipelines(self) -> PipelineSession:
+        return self.session
 
     @property
     def jobs(self) -> SessionJobs:

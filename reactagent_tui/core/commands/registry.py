@@ -21,6 +21,7 @@ from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message, UserMessage
+from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionSummary
@@ -88,6 +89,8 @@ class Host(Protocol):
     def sandbox(self) -> SandboxLike | None: ...
     @property
     def agents(self) -> SessionAgents | None: ...
+    @property
+    def pipelines(self) -> PipelineSession: ...
     @property
     def jobs(self) -> SessionJobs: ...
     @property
