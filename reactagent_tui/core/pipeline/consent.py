@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, assert_never
 
@@ -57,7 +57,8 @@ class Consent:
             raise ToolFailure("denied", decision.text)
         if isinstance(decision, Allow) or typed:
             return
-        answer = await self._ask(self.tool, subject, preview(), decision)
+        asked = replace(decision, reason="asks.pipeline") if decision.reason == "asks.tool" else decision
+        answer = await self._ask(self.tool, subject, preview(), asked)
         match answer.verdict:
             case "once" | "choice":
                 pass

@@ -73,8 +73,8 @@ def revealed(text: str) -> Content:
     return Content.assemble(*parts)
 
 
-def fold(line: Content, width: int) -> list[Content]:
-    """A line broken at `width` cells, nothing left out."""
+def fold(line: Content, width: int, *, at_blanks: bool = False) -> list[Content]:
+    """A line broken at `width` cells, nothing left out; `at_blanks`: behind the last blank where there is one."""
     if width < 2 or line.cell_length <= width:
         return [line]
     pieces: list[Content] = []
@@ -82,8 +82,10 @@ def fold(line: Content, width: int) -> list[Content]:
     for index, character in enumerate(plain):
         cells = cell_len(character)
         if used + cells > width:
-            pieces.append(line[start:index])
-            start, used = index, 0
+            blank = plain.rfind(" ", start, index) + 1 if at_blanks and character != " " else 0
+            end = blank if blank > start else index
+            pieces.append(line[start:end])
+            start, used = end, cell_len(plain[end:index])
         used += cells
     pieces.append(line[start:])
     return pieces
@@ -104,10 +106,10 @@ def _lines(block: DisplayBlock, width: int) -> Iterator[Content]:
             yield from _numbered(text.split("\n"), first_line, width)
         case TextBlock(text, tone):
             for plain in text.split("\n"):
-                yield from fold(Content.styled(clean_line(plain), _TONES[tone]), width)
+                yield from fold(Content.styled(clean_line(plain), _TONES[tone]), width, at_blanks=True)
         case MarkdownBlock(text) | OutputBlock(text):
             for plain in text.split("\n"):
-                yield from fold(Content(clean_line(plain)), width)
+                yield from fold(Content(clean_line(plain)), width, at_blanks=True)
         case TableBlock():
             yield from _table_lines(block)
         case _:

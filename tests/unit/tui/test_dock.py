@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.content import Content
 
 from reactagent_tui.core.display import CodeBlock, CommandBlock, DiffBlock, OutputBlock, TableBlock, TextBlock
 from reactagent_tui.core.reporter import Answer, ApprovalQuestion
 from reactagent_tui.tui.widgets.approval_state import HOLD_SECONDS
-from reactagent_tui.tui.widgets.block_lines import MAX_LINES, block_lines, revealed
+from reactagent_tui.tui.widgets.block_lines import MAX_LINES, block_lines, fold, revealed
 from reactagent_tui.tui.widgets.status_bar import WaitingForUser
 from tests.fakes.chat_kit import chat_app
 from tests.fakes.panel_gallery import CHOICE, DANGEROUS, EDIT, Gallery
@@ -358,3 +359,17 @@ async def test_the_question_of_trust_never_takes_the_focus(clean_place: Path) ->
         await kit.until(lambda: not kit.chat.dock.is_open)
         await kit.until(lambda: "Trusted" in kit.text)
         assert kit.chat.prompt.text == "a draft"
+
+
+@pytest.mark.parametrize("width", [2, 5, 9, 20, 80])
+@pytest.mark.parametrize(
+    "text",
+    ["a few plain words here", "oneverylongwordwithoutanyblank", "混合 text 与 words 在一起", "  two  blanks  ", ""],
+)
+def test_folding_loses_nothing_and_breaks_at_blanks(text: str, width: int) -> None:
+    for at_blanks in (False, True):
+        pieces = fold(Content(text), width, at_blanks=at_blanks)
+        assert "".join(piece.plain for piece in pieces) == text
+        assert all(piece.cell_length <= width for piece in pieces)
+    whole = [piece.plain.strip() for piece in fold(Content("a few plain words here"), 11, at_blanks=True)]
+    assert whole == ["a few plain", "words here"]
