@@ -86,6 +86,9 @@ def fold(line: Content, width: int, *, at_blanks: bool = False) -> list[Content]
             end = blank if blank > start else index
             pieces.append(line[start:end])
             start, used = end, cell_len(plain[end:index])
+            if used + cells > width:  # a wide character behind a word that just fits
+                pieces.append(line[start:index])
+                start, used = index, 0
         used += cells
     pieces.append(line[start:])
     return pieces
