@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
     from reactagent_tui.core.money import CostTotals
+    from reactagent_tui.core.sessions.marks import Mark, Marks
     from reactagent_tui.core.sessions.store import SessionFile
 
 
@@ -45,6 +46,14 @@ class RunGuard:
     def append_message(self, message: Message) -> None:
         if self.open:
             self.file.append_message(message)
+
+    @property
+    def marks(self) -> Marks:
+        return self.file.marks
+
+    def mark(self, mark: Mark) -> None:
+        if self.open:
+            self.file.mark(mark)
 
     def append_partial(self, call: str, text: str, thinking: str) -> None:
         if self.open:
