@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
     from reactagent_tui.core.money import CostTotals
+    from reactagent_tui.core.react.executor import RunHooks
     from reactagent_tui.core.sessions.marks import Mark, Marks
     from reactagent_tui.core.sessions.store import SessionFile
 
@@ -34,6 +35,8 @@ class RunGuard:
     file: SessionFile
     reporter: Reporter
     hooks: QuestionListener | None = None
+    run_hooks: RunHooks | None = None
+    """The user's hooks around calls."""
     open: bool = True
     holds_end: bool = False
     """Keep the run's own RunEnded back until `release`: what it did to files is not known yet."""

@@ -34,7 +34,7 @@ from reactagent_tui.core.message_queue import MessageQueue, QueueKind
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.prompt_gate import PromptGate
-from reactagent_tui.core.react.counting import Counters, WindowCounter
+from reactagent_tui.core.react.counting import Counters, WindowCounter, WorkingMemory
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.next_call import NextCall
@@ -90,12 +90,16 @@ class SessionState:
     cache: CacheWatch = field(default_factory=CacheWatch)
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
+    memory: WorkingMemory = field(default_factory=WorkingMemory)
+    """What the user allows a request to hold of the history."""
+    without_skills: frozenset[str] = frozenset()
+    """Skills that this session does without, as the user decided."""
     last_result: RunResult | None = None
     _next_call: NextCall = field(default_factory=NextCall)
 
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
-        self._counters = Counters(self.calibration, lambda: self.ledger.rows)
+        self._counters = Counters(self.calibration, lambda: self.ledger.rows, lambda: self.memory)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
         self.jobs = SessionJobs(
             lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)

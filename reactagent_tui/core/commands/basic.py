@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
+from reactagent_tui.core.commands.context import context_commands
 from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
@@ -46,6 +47,7 @@ def basic_commands() -> CommandRegistry:
             Command("hooks", show_hooks),
             Command("sandbox", sandbox, SANDBOX_USAGE),
             Command("debug", show_debug),
+            *context_commands(),
             *rewind_commands(),
             *permission_commands(),
             *spending_commands(),

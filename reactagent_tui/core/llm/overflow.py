@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
-from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.base import ChatProvider, ModelInfo
 
 _N = r"([\d][\d,_]*)"
 _LIMITS = tuple(
@@ -68,8 +69,8 @@ def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int | None:
 
 def learn_window(provider: ChatProvider, size: int) -> bool:
     """The server named its window: it holds from now on where ours was assumed or larger. True: it is another one."""
-    inner = getattr(provider, "paced", provider)
-    info = inner.info
+    inner: Any = getattr(provider, "paced", provider)
+    info: ModelInfo = inner.info
     if size == info.context_size or (size > info.context_size and not info.context_assumed):
         return False
     inner.info = replace(info, context_size=size, context_assumed=False)

@@ -43,7 +43,7 @@ class WindowCounter:
     """Which thinking goes back to the model."""
     warned: set[str] = field(default_factory=set[str])
     """Models whose server was found to cut prompts, and the user told."""
-    memory: WorkingMemory = WorkingMemory()
+    memory: WorkingMemory = field(default_factory=WorkingMemory)
     cut: Message | None = None
     """The first message that is still sent since old turns were left out; it moves in large steps, for caches."""
     told_dropped: int = 0

@@ -97,7 +97,16 @@ def _state_of(session: Conversation) -> tuple[object, ...]:
     info = session.provider.info
     last = id(messages[-1]) if messages else 0
     marks = session.file.marks.stack
-    return (len(marks), id(marks[-1]) if marks else 0, len(messages), last, info.provider, info.name, session.mode, session.cache.last(info))
+    return (
+        len(marks),
+        id(marks[-1]) if marks else 0,
+        len(messages),
+        last,
+        info.provider,
+        info.name,
+        session.mode,
+        session.cache.last(info),
+    )
 
 
 def _stand(session: Conversation) -> _Standing:

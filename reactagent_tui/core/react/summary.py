@@ -76,7 +76,8 @@ async def summarise(setup: RunSetup, emit: Emit, messages: Sequence[Message], fo
 
 def _piece_size(setup: RunSetup) -> int:
     """Tokens of conversation for one call; the rest of the window is for the note so far, the next, and errors."""
-    return max(setup.provider.info.context_size // 2 - NOTE_TOKENS, setup.provider.info.context_size // 4)
+    window = setup.provider.info.context_size
+    return max(round(window * 0.65) - NOTE_TOKENS, window // 4)
 
 
 async def _call(setup: RunSetup, emit: Emit, piece: str, note: str, focus: str, step: int) -> str:
