@@ -142,6 +142,11 @@ class CurrentProvider:
     def info(self) -> ModelInfo:
         return self._now.info
 
+    @property
+    def paced(self) -> ChatProvider:
+        """The provider that this step uses."""
+        return self._now
+
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamDelta]:
         return self._now.stream(request)
 

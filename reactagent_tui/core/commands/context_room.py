@@ -17,8 +17,14 @@ from reactagent_tui.core.sessions.marks import Mark, boundary, maskable
 from reactagent_tui.core.skills.loader import SkillLibrary, weight
 
 if TYPE_CHECKING:
-    from reactagent_tui.core.commands.host import SessionLike
+    from reactagent_tui.core.cost.ledger import Ledger
+    from reactagent_tui.core.llm.base import ChatProvider
     from reactagent_tui.core.prompt.composer import Section
+    from reactagent_tui.core.react.compacting import Compacting
+    from reactagent_tui.core.react.counting import WindowCounter
+    from reactagent_tui.core.react.room import Room
+    from reactagent_tui.core.sessions.store import SessionFile
+    from reactagent_tui.core.tools.toolkit import Toolkit
 
 Group = Literal["instructions", "files", "skills", "tools", "messages", "rest"]
 Action = Literal["", "trim", "compact", "skill"]
@@ -70,10 +76,27 @@ class _Runtime(Protocol):
     def skills(self, workdir: Path) -> SkillLibrary: ...
 
 
+class _Session(Protocol):
+    file: SessionFile
+    provider: ChatProvider
+    toolkit: Toolkit
+    ledger: Ledger
+    without_skills: frozenset[str]
+
+    @property
+    def workdir(self) -> Path: ...
+    @property
+    def is_running(self) -> bool: ...
+    @property
+    def counter(self) -> WindowCounter: ...
+    def compact(self, focus: str = "") -> Compacting: ...
+    def room(self) -> Room: ...
+
+
 class SessionContext:
     """The window of one session. Between runs only, but for looking."""
 
-    def __init__(self, runtime: _Runtime, session: SessionLike) -> None:
+    def __init__(self, runtime: _Runtime, session: _Session) -> None:
         self._runtime = runtime
         self._session = session
 

@@ -69,7 +69,9 @@ def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int | None:
 
 def learn_window(provider: ChatProvider, size: int) -> bool:
     """The server named its window: it holds from now on where ours was assumed or larger. True: it is another one."""
-    inner: Any = getattr(provider, "paced", provider)
+    inner: Any = provider
+    while (behind := getattr(inner, "paced", None)) is not None:  # what has a provider behind it only shows its info
+        inner = behind
     info: ModelInfo = inner.info
     if size == info.context_size or (size > info.context_size and not info.context_assumed):
         return False

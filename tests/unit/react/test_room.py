@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from reactagent_tui.core.errors import ContextOverflowError, ServerError
-from reactagent_tui.core.events import CompactionDone, Notice
+from reactagent_tui.core.events import CompactionDone
 from reactagent_tui.core.llm.base import ModelInfo, StreamFinish
 from reactagent_tui.core.messages import AssistantMessage, Message, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react import retries
+from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import prompt_room
 from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.react.summary import SYSTEM, loaded_skills, pieces
 from reactagent_tui.core.sessions.window import repair
-from tests.fakes.scripted import Beat, ScriptedProvider, forever, say
+from tests.fakes.scripted import Beat, forever, say
 from tests.fakes.strict import complaints
 from tests.unit.react.kit import Bench, Run
 
@@ -57,6 +57,11 @@ def seen(run: Run, number: int = -1) -> tuple[Message, ...]:
     return run.provider.requests[number].messages
 
 
+def on_disk(path: Path) -> tuple[str, int]:
+    """Text and rights of a file."""
+    return path.read_text(), path.stat().st_mode & 0o777
+
+
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries.random, "uniform", lambda _a, _b: 0.0)
@@ -71,8 +76,7 @@ async def test_at_70_percent_old_outputs_are_named_and_kept_on_disk(tmp_path: Pa
     assert 3 <= len(masked) < 10
     assert results[-1].text == full[-1]
     path = Path(masked[0].text.split("The full text: ")[1].rstrip("]"))
-    assert path.read_text() == full[0]
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert on_disk(path) == (full[0], 0o600)
     assert [m.text for m in run.history.messages if isinstance(m, ToolResult)] == full
     assert "context.trimmed" in run.notices
     assert len(run.provider.requests) == 1
@@ -120,8 +124,6 @@ async def test_no_second_attempt_without_gain(tmp_path: Path) -> None:
     assert run.history.marks.stack == []
     setup = run.controller.setup
     run.provider.replies = [*run.provider.replies, say("two")]
-    from reactagent_tui.core.react.controller import ReActController
-
     await ReActController(setup).run(UserMessage("more"))
     assert [row.cause for row in setup.ledger.rows] == ["compaction", "compaction", "step", "step"]
 
@@ -163,7 +165,8 @@ async def test_over_the_limit_it_is_summarised_in_pieces(tmp_path: Path) -> None
 
 
 SAYS = {
-    "openai-chat": "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    "openai-chat": "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 "
+    "tokens.",
     "openai-responses": "Your input exceeds the context window of this model. Please adjust your input and try again.",
     "anthropic": "prompt is too long: 9100 tokens > 8192 maximum",
     "gemini": "The input token count (9100) exceeds the maximum number of tokens allowed (8192).",
@@ -252,5 +255,3 @@ def test_pieces_are_bounded() -> None:
 
 def test_room_is_what_an_answer_leaves() -> None:
     assert prompt_room(ModelInfo("p", "m", "x", 100_000)) == 100_000 - 8192
-
-
