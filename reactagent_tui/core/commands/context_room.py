@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reactagent_tui.core.cost.price_tag import PriceTag, price_tag
-from reactagent_tui.core.llm.tokens import weigh_apart, weigh_tools
+from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_tools
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from reactagent_tui.core.react.counting import newest_that_fit, prompt_room
 from reactagent_tui.core.react.room import Outcome
@@ -145,9 +145,14 @@ class SessionContext:
         return lines
 
     def _skills(self, only_on: bool) -> list[tuple[str, int, str, bool]]:
-        off = self._session.without_skills
+        off, scale = self._session.without_skills, self._session.counter.estimator.scale
         return [
-            (skill.name, 0 if skill.name in off else weight(skill).listed, skill.summary, skill.name in off)
+            (
+                skill.name,
+                0 if skill.name in off else scale(Weight(float(weight(skill).listed))),
+                skill.summary,
+                skill.name in off,
+            )
             for skill in self._runtime.skills(self._session.workdir).all()
             if not (only_on and skill.name in off)
         ]

@@ -125,10 +125,10 @@ class Attempts:
             self.changed(change)
             return "anew"
         if isinstance(error, ContextOverflowError):
-            if self._made_room:
-                raise still_too_large(error) from error
+            if self._made_room or not await self._room.recover(error, step):
+                raise still_too_large(error, made_room=self._made_room) from error
             self._made_room = True
-            return "anew" if await self._room.recover(error, step) else await self._other_way(error)
+            return "anew"
         delay = retry_delay(error, attempt, shown=False)
         if delay is None:
             return await self._other_way(error)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from reactagent_tui.core.errors import ContextOverflowError, ProviderError
 from reactagent_tui.core.events import AgentEvent, CompactionDone, Notice
 from reactagent_tui.core.llm.overflow import learn_window, overflow_in
-from reactagent_tui.core.messages import Message, ToolResult
+from reactagent_tui.core.messages import Message, ToolResult, UserMessage
 from reactagent_tui.core.react.counting import newest_that_fit, prompt_room
 from reactagent_tui.core.react.state import RunSetup
 from reactagent_tui.core.react.summary import HEAD, NOTE_TOKENS, NoSummary, loaded_skills, summarise
@@ -89,12 +89,14 @@ class Room:
             return
         if await self.trim(goal=round(TRIM_TO * size), least=round(LEAST_GAIN * size)):
             used = self._used_or_all()
-        if used < COMPACT_AT * size or not counter.memory.compact:
-            return
-        if counter.no_gain and used < counter.no_gain + LEAST_GAIN * size:
-            return
-        outcome = await self.compact("", step)
-        counter.no_gain = used if outcome.ending != "done" or outcome.after > used - LEAST_GAIN * size else 0
+        hopeless = bool(counter.no_gain) and used < counter.no_gain + LEAST_GAIN * size
+        if used >= COMPACT_AT * size and counter.memory.compact and not hopeless:
+            outcome = await self.compact("", step)
+            if outcome.ending == "done":
+                self._tell("compact.done", before=outcome.before, after=outcome.after)
+            counter.no_gain = used if outcome.ending != "done" or outcome.after > used - LEAST_GAIN * size else 0
+        if self.used() > size:  # the last turn alone is too long: its newest outputs go as well
+            await self.trim(goal=round(COMPACT_AT * size), tail=0)
 
     def _used_or_all(self) -> int:
         """A user who set a limit wants old turns left out; else they are summarised before it comes to that."""
@@ -159,13 +161,12 @@ class Room:
         except NoSummary as error:
             return self._failed(f"no summary came ({error})", before)
         text = f"{HEAD}{note}{loaded_skills([*old])}"
-        mark = Mark("compact", cut, text, kept, before=before)
-        after = before - sum(map(count, old)) + count(_note_of(text)) + sum(count(messages[at]) for at in kept)
+        after = before - sum(map(count, old)) + count(UserMessage(text, origin="summary")) + sum(count(messages[at]) for at in kept)
         if after >= before:
             return self._failed("the summary is no shorter than what it stands for", before)
         if list(history.messages[:cut]) != messages[:cut]:
             return self._failed("the conversation was changed meanwhile", before)
-        history.mark(Mark("compact", cut, mark.note, kept, before=before, after=after))
+        history.mark(Mark("compact", cut, text, kept, before=before, after=after))
         self._emit(CompactionDone, {"before": before, "after": after})
         return Outcome("done", before, after)
 
@@ -212,21 +213,16 @@ def too_large(fixed: int, turn: int, window: int) -> ContextOverflowError:
     )
 
 
-def still_too_large(error: ContextOverflowError) -> ContextOverflowError:
-    """Making room did not help: the server's words, and what is left to do."""
+def still_too_large(error: ContextOverflowError, *, made_room: bool) -> ContextOverflowError:
+    """Making room did not help or was not possible: the server's words, and what is left to do."""
+    why = "Room was made once and it is still too long" if made_room else "Nothing in it could be made smaller"
     return ContextOverflowError(
-        f"{error.message}. Room was made once and it is still too long. Nothing is lost: /compact makes the history "
-        "smaller, /model chooses a model with a larger window, /rewind goes back, /new begins a new session",
+        f"{error.message}. {why}. Nothing is lost: /rewind goes back, /compact makes the history smaller, "
+        "/model chooses a model with a larger window, /new begins a new session",
         status=error.status,
         request_id=error.request_id,
         error_type=error.error_type,
     )
-
-
-def _note_of(text: str) -> Message:
-    from reactagent_tui.core.messages import UserMessage
-
-    return UserMessage(text, origin="summary")
 
 
 def _write_all(chosen: dict[int, str], messages: Sequence[Message]) -> dict[int, str]:

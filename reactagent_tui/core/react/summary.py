@@ -87,7 +87,8 @@ async def _call(setup: RunSetup, emit: Emit, piece: str, note: str, focus: str, 
     if focus:
         parts.append(f"Above all keep what has to do with: {focus}")
     info = setup.provider.info
-    request = ModelRequest(info.name, SYSTEM, (UserMessage("\n\n".join(parts)),), max_output=info.max_output)
+    most = None if info.max_output is None else min(info.max_output, round(info.context_size * 0.3))
+    request = ModelRequest(info.name, SYSTEM, (UserMessage("\n\n".join(parts)),), max_output=most)
 
     def shown(kind: type[AgentEvent], values: dict[str, Any]) -> None:
         if kind in (UsageUpdated, WaitProgress):

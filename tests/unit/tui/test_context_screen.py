@@ -38,7 +38,7 @@ async def test_lines_open_and_outputs_go_and_come_back(clean_place: Path) -> Non
             assert text in shown(kit)
         before = screen._window.fill.used
         await kit.pilot.press("ctrl+t")
-        await kit.until(lambda: "/uncompact brings them back" in shown(kit))
+        await kit.until(lambda: "old tool outputs were taken out" in shown(kit))
         assert screen._window.fill.used < before
         await kit.pilot.press("ctrl+u")
         await kit.until(lambda: "sent in full again" in shown(kit))
