@@ -161,7 +161,12 @@ class Room:
         except NoSummary as error:
             return self._failed(f"no summary came ({error})", before)
         text = f"{HEAD}{note}{loaded_skills([*old])}"
-        after = before - sum(map(count, old)) + count(UserMessage(text, origin="summary")) + sum(count(messages[at]) for at in kept)
+        after = (
+            before
+            - sum(map(count, old))
+            + count(UserMessage(text, origin="summary"))
+            + sum(count(messages[at]) for at in kept)
+        )
         if after >= before:
             return self._failed("the summary is no shorter than what it stands for", before)
         if list(history.messages[:cut]) != messages[:cut]:

@@ -138,7 +138,7 @@ def mask(result: ToolResult, path: str) -> ToolResult:
 def boundary(messages: Sequence[Message], tail: int = TAIL) -> int:
     """Where a compaction may cut: before the last `tail` messages, never between a call and its result."""
     at = max(len(messages) - tail, 0)
-    while at > 0 and isinstance(messages[at], ToolResult):
+    while 0 < at < len(messages) and isinstance(messages[at], ToolResult):
         at -= 1
     open_ids = {call.id for m in messages[at - 1 : at] if isinstance(m, AssistantMessage) for call in m.tool_calls}
     return at - 1 if open_ids else at  # calls whose results have not come belong to what follows

@@ -64,7 +64,8 @@ def select(
         pinned += 1
     head, rest = messages[:pinned], messages[pinned:]
     starts = [i for i, message in enumerate(rest) if opens_turn(message)]
-    starts = [0, *starts[1:]] if starts else [0]
+    if not starts or starts[0] != 0:  # what is left of a turn, or of none
+        starts.insert(0, 0)
     ends = [*starts[1:], len(rest)]
     sizes = [sum(map(count, rest[start:end])) for start, end in zip(starts, ends, strict=True)]
     fixed = sum(map(count, head))
