@@ -191,7 +191,8 @@ class Room:
         limit = min(self.size, before)
         if told.limit is not None and told.asked is not None and told.asked > told.limit:
             limit = min(limit, round(before * told.limit / told.asked))
-        goal = round(limit * (COMPACT_AT if limit < before else 0.5))
+        # without a figure half of what can go has to
+        goal = round(limit * COMPACT_AT) if limit < before else (before + self.fixed()) // 2
         freed = await self.trim(goal=goal)
         if self.whole() > goal:
             freed += await self.trim(goal=goal, tail=0)
