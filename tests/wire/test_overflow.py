@@ -19,7 +19,6 @@ from reactagent_tui.core.events import Notice
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.messages import AssistantMessage, Message, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react.counting import prompt_room
-from reactagent_tui.core.react.next_call import next_request
 from reactagent_tui.core.reporter import RecordingReporter
 from reactagent_tui.core.runtime import Options, Runtime
 from tests.fakes.api_servers import ApiServer
@@ -249,7 +248,7 @@ async def test_the_run_continues_without_help(tmp_path: Path, name: str) -> None
         info = at.session.provider.info
         assert (info.context_size == LIMIT, info.context_assumed) == (house.names_limit, not house.names_limit)
         if house.names_limit:
-            assert at.session.counter.request(next_request(at.session)) <= prompt_room(info)
+            assert at.session.price_tag().tokens <= prompt_room(info)
             assert "context.window_learned" in at.notices
         assert "context.recovered" in at.notices
 

@@ -34,7 +34,7 @@ async def test_lines_open_and_outputs_go_and_come_back(clean_place: Path) -> Non
         for prompt in ("list", "b", "c", "d"):
             await kit.turn(prompt)
         screen = await opened(kit)
-        for text in ("identity and rules", "tools (", "your messages (4)", "tool outputs (1)", "kept for the answer"):
+        for text in ("tools (", "your messages (4)", "tool outputs (1)", "kept for the answer"):
             assert text in shown(kit)
         before = screen._window.fill.used
         await kit.pilot.press("ctrl+t")
@@ -63,6 +63,7 @@ async def test_a_skill_is_left_out_and_a_summary_made(clean_place: Path) -> None
         await kit.pilot.press("ctrl+k")
         await kit.until(lambda: "summarised: about" in kit.text)
         await kit.turn("go on")
+        assert kit.provider is not None
         assert "## Goal" in kit.provider.requests[-1].messages[0].text
         assert "/hello" not in kit.provider.requests[-1].system
         await kit.send("/uncompact")
