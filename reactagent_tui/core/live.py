@@ -371,8 +371,13 @@ class LiveSession(SessionState):
         setup.counter = self.counter
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
-        news = None if answered else self.jobs.take_news()
-        return (*self._queue.take_steered(), *([UserMessage(news, origin="reminder")] if news else ()))
+        news = () if answered else (self.jobs.take_news(), self._untold_instructions())
+        told = [UserMessage(text, origin="reminder") for text in news if text]
+        return (*self._queue.take_steered(), *told)
+
+    def _untold_instructions(self) -> str | None:
+        shown = self.file.marks.view(self.file.messages)
+        return self.nested.untold(self.files_seen.paths, self.workdir, shown)
 
     def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
         if not self.fallback_models or self.make_provider is None:

@@ -33,6 +33,7 @@ from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import CostTotals
+from reactagent_tui.core.prompt.nested import NestedInstructions
 from reactagent_tui.core.prompt_gate import PromptGate
 from reactagent_tui.core.react.counting import Counters, WindowCounter, WorkingMemory
 from reactagent_tui.core.react.debug import DebugSteps
@@ -94,6 +95,7 @@ class SessionState:
     """What the user allows a request to hold of the history."""
     without_skills: frozenset[str] = frozenset()
     """Skills that this session does without, as the user decided."""
+    nested: NestedInstructions = field(default_factory=NestedInstructions)
     last_result: RunResult | None = None
     _next_call: NextCall = field(default_factory=NextCall)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,12 +138,19 @@ class SessionContext:
                         )
                     )
                 case name:
-                    lines.append(FillLine(f"file:{name}", "files", name, tokens, is_key=False, text=section.text))
+                    lines.append(
+                        FillLine(f"file:{name}", "files", self._near(name), tokens, is_key=False, text=section.text)
+                    )
         for name, tokens, text, off in self._skills(False):
             lines.append(
                 FillLine(f"skill:{name}", "skills", name, tokens, "skill", is_key=False, number=1, text=text, off=off)
             )
         return lines
+
+    def _near(self, name: str) -> str:
+        """A path from the working directory where that is shorter."""
+        near = os.path.relpath(name, self._session.workdir)
+        return near if len(near) < len(name) else name
 
     def _skills(self, only_on: bool) -> list[tuple[str, int, str, bool]]:
         off, scale = self._session.without_skills, self._session.counter.estimator.scale

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _BAR = 8
 """Cells of the bar that shows a part's share."""
+_WIDE = 100
+"""Columns; a narrower screen has no bars."""
 _SHOWN = 20_000
 """Characters of a part that are shown."""
 
@@ -47,8 +49,9 @@ class ContextScreen(PickerScreen):
 
     choose_hint = "context.key_open"
 
-    def __init__(self, t: Translate, window: Window, act: Act) -> None:
+    def __init__(self, t: Translate, window: Window, act: Act, *, bars: bool = True) -> None:
         self._window = window
+        self._bars = bars
         self._act = act
         self._told = ""
         keys = [
@@ -57,7 +60,7 @@ class ContextScreen(PickerScreen):
             PickerKey("ctrl+u", "uncompact", t("context.key_uncompact"), stays=True),
             PickerKey("tab", "skill", t("context.key_skill"), stays=True),
         ]
-        super().__init__(t, "", _items(window.fill, t), preview=self._blocks, keys=keys, empty=t("picker.empty"))
+        super().__init__(t, "", _items(window.fill, t, bars), preview=self._blocks, keys=keys, empty=t("picker.empty"))
         self._head()
 
     def _head(self) -> None:
@@ -81,7 +84,7 @@ class ContextScreen(PickerScreen):
             return
         self._window, self._told = await self._act(message.action, message.item_id)
         self._head()
-        self.set_items(_items(self._window.fill, self._t))
+        self.set_items(_items(self._window.fill, self._t, self._bars))
         self.preview_changed()
 
     def _blocks(self, item: PickerItem) -> Sequence[DisplayBlock]:
@@ -112,24 +115,25 @@ class ContextScreen(PickerScreen):
                 return t("context.advice_compact", tokens=format_tokens(tag.tokens), cost=cost)
 
 
-def _items(fill: Fill, t: Translate) -> list[PickerItem]:
+def _items(fill: Fill, t: Translate, bars: bool) -> list[PickerItem]:
     items: list[PickerItem] = []
     for line in fill.lines:
-        detail = t("context.skill_off") if line.off else _detail(line.tokens, fill)
+        detail = t("context.skill_off") if line.off else _detail(line.tokens, fill, bars)
         items.append(PickerItem(line.id, line_name(line, t), detail, group=t(f"context.group_{line.group}")))
     rest = t("context.group_rest")
-    items.append(PickerItem("free", t("context.line_free"), _detail(fill.free, fill), group=rest))
-    items.append(PickerItem("reserve", t("context.line_reserve"), _detail(fill.reserve, fill), group=rest))
+    items.append(PickerItem("free", t("context.line_free"), _detail(fill.free, fill, bars), group=rest))
+    items.append(PickerItem("reserve", t("context.line_reserve"), _detail(fill.reserve, fill, bars), group=rest))
     return items
 
 
-def _detail(tokens: int, fill: Fill) -> str:
-    """`▓▓░░░░░░  12.1k  21.0 %`"""
+def _detail(tokens: int, fill: Fill, bars: bool) -> str:
+    """`▓▓░░░░░░  12.1k  21.0 %`, without the bar where there is no room."""
     share = tokens / fill.size
+    figures = f"{pad_left(format_tokens(tokens), 6)} {pad_left(f'{100 * share:.1f} %', 7)}"
+    if not bars:
+        return figures
     full = min(max(round(share * _BAR), 1 if tokens else 0), _BAR)
-    return (
-        f"{'▓' * full}{'░' * (_BAR - full)} {pad_left(format_tokens(tokens), 6)} {pad_left(f'{100 * share:.1f} %', 7)}"
-    )
+    return f"{'▓' * full}{'░' * (_BAR - full)} {figures}"
 
 
 async def open_screen(chat: ChatScreen) -> None:
@@ -153,7 +157,8 @@ async def open_screen(chat: ChatScreen) -> None:
             told = " ".join(getattr(block, "text", "") for block in result.blocks)
         return await chat.home.bridge.query(look), told
 
-    chat.app.push_screen(ContextScreen(chat.t, await chat.home.bridge.query(look), act))
+    bars = chat.app.size.width >= _WIDE
+    chat.app.push_screen(ContextScreen(chat.t, await chat.home.bridge.query(look), act, bars=bars))
 
 
 async def _switch(agent: Any, name: str) -> bool:
