@@ -397,6 +397,7 @@ class ReActController:
     def _emit_kind(self, kind: type[AgentEvent], values: dict[str, Any]) -> None:
         setup = self.setup
         self._seq += 1
+        own: dict[str, Any] = {"model_call_id": self.attempts.call_id, **values}
         setup.reporter.emit(
             kind(
                 session_id=setup.session_id,
@@ -404,9 +405,8 @@ class ReActController:
                 parent_run_id=setup.parent_run_id,
                 parent_call_id=setup.parent_call_id,
                 step=self.step,
-                model_call_id=self.attempts.call_id,
                 seq=self._seq,
-                **values,
+                **own,
             )
         )
 

@@ -92,7 +92,7 @@ async def _call(setup: RunSetup, emit: Emit, piece: str, note: str, focus: str, 
 
     def shown(kind: type[AgentEvent], values: dict[str, Any]) -> None:
         if kind in (UsageUpdated, WaitProgress):
-            emit(kind, values)
+            emit(kind, {"model_call_id": stream.call_id} | values)
 
     own = dataclasses.replace(setup, history=MemoryHistory(), cache=CacheWatch())
     stream = ReplyStream(own, shown, request, NativeProtocol().reader(()), step=step, cause="compaction")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reactagent_tui.core.errors import ContextOverflowError, ServerError
-from reactagent_tui.core.events import CompactionDone
+from reactagent_tui.core.events import CompactionDone, UsageUpdated
 from reactagent_tui.core.llm.base import ModelInfo, StreamFinish
 from reactagent_tui.core.messages import AssistantMessage, Message, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react import retries
@@ -107,7 +107,9 @@ async def test_at_80_percent_the_model_summarises_and_the_run_goes_on(tmp_path: 
     assert run.history.messages[: len(before)] == before
     (done,) = run.events(CompactionDone)
     assert done.after < done.before
-    assert [row.cause for row in run.controller.setup.ledger.rows] == ["compaction", "compaction", "step"]
+    rows = run.controller.setup.ledger.rows
+    assert [row.cause for row in rows] == ["compaction", "compaction", "step"]
+    assert {event.model_call_id for event in run.events(UsageUpdated)} == {row.call_id for row in rows}
 
 
 async def test_a_compaction_that_fails_changes_nothing_and_says_so(tmp_path: Path) -> None:
