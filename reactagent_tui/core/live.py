@@ -11,11 +11,13 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.checkpoints.rewinder import Outcome
 from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
 from reactagent_tui.core.events import (
+    AgentEvent,
     RunEnded,
     RunStarted,
     SessionChanged,
@@ -26,7 +28,9 @@ from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
 from reactagent_tui.core.pipeline.port import SessionPipelines
 from reactagent_tui.core.pipeline.user_pipeline import UserPipeline
 from reactagent_tui.core.prompt_gate import Screening
+from reactagent_tui.core.react.compacting import Compacting
 from reactagent_tui.core.react.controller import ReActController
+from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reporter import ASKING_SESSION
@@ -44,6 +48,8 @@ from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
+Work = UserCommand | UserPipeline | Screening | Compacting
+"""What a session does of the user's before or instead of a run."""
 
 
 @dataclass
@@ -51,7 +57,7 @@ class LiveSession(SessionState):
     """One open session. Made by `Runtime.open_session`."""
 
     _controller: ReActController | None = None
-    _command: UserCommand | UserPipeline | Screening | None = None
+    _command: Work | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _undone: UserMessage | None = None
@@ -90,7 +96,7 @@ class LiveSession(SessionState):
         self._waiters.append(future)
         return await future
 
-    def occupy(self, work: UserCommand | UserPipeline | Screening) -> None:
+    def occupy(self, work: Work) -> None:
         """Something of the user's before or instead of a run; ESC stops it."""
         self._command = work
         self._task = asyncio.create_task(self._run_line(work), name=type(work).__name__)
@@ -125,7 +131,7 @@ class LiveSession(SessionState):
         self.occupy(work)
         return work
 
-    async def _run_line(self, line: UserCommand | UserPipeline | Screening) -> None:
+    async def _run_line(self, line: Work) -> None:
         try:
             await line.run()
         finally:
@@ -134,7 +140,7 @@ class LiveSession(SessionState):
             self._start(line.passed)
         elif isinstance(line, Screening) and line.result is not None:
             self._tell_waiters(line.result)
-        else:
+        elif not (isinstance(line, Compacting) and line.outcome is None):  # after a stop the queue waits
             self.send_queue()
 
     def send_queue(self) -> None:
@@ -195,7 +201,7 @@ class LiveSession(SessionState):
             mode=self.mode,
             totals=self.totals(),
             context_used=self.counter.fixed(self.system(self), self.toolkit.specs())
-            + sum(self.counter.message(message) for message in self.file.messages),
+            + sum(self.counter.message(message) for message in self.file.marks.view(self.file.messages)),
         )
         self._tell_model()
         self._tell_budget()
@@ -260,6 +266,7 @@ class LiveSession(SessionState):
             self._undone = None
         hooks = None if self.gate is None else self.gate.hooks
         guard = self._guard = RunGuard(self.file, self.reporter, hooks, holds_end=self.rewinder is not None)
+        guard.run_hooks = hooks
         if self.rewinder is not None:
             shown = "" if prompt is None else prompt.shown or prompt.text
             self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
@@ -272,7 +279,33 @@ class LiveSession(SessionState):
             self.budget.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn
-        setup = RunSetup(
+        setup = self._setup(guard, current)
+        setup.steer = lambda: self._begin_step(setup, guard, current)
+        setup.fallbacks = self._fallbacks(setup, current)
+        controller = self._controller = ReActController(setup)
+        self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
+
+    def compact(self, focus: str = "") -> Compacting:
+        """Let the model summarise the beginning of the conversation; ESC stops it. Raises RuntimeError while busy."""
+        if self.is_running:
+            raise RuntimeError("a run is going in this session")
+        guard = self._guard = RunGuard(self.file, self.reporter)
+        work = Compacting(self._setup(guard, CurrentProvider(lambda: self.provider)), focus)
+        self.occupy(work)
+        return work
+
+    def room(self) -> Room:
+        """What makes room in the window between runs."""
+        guard = RunGuard(self.file, self.reporter)
+        setup = self._setup(guard, CurrentProvider(lambda: self.provider))
+
+        def emit(kind: type[AgentEvent], values: dict[str, Any]) -> None:
+            self._emit(kind, **values)
+
+        return Room(setup, emit)
+
+    def _setup(self, guard: RunGuard, current: CurrentProvider) -> RunSetup:
+        return RunSetup(
             provider=current,
             toolkit=self.toolkit,
             permissions=self.permissions,
@@ -291,13 +324,11 @@ class LiveSession(SessionState):
             two_phase=self.two_phase,
             loop_window=self.loop_window,
             polling=self.polling,
-            steer=lambda: self._begin_step(setup, guard, current),
+            output_dir=self.file.folder / "output",
+            on_window=self.window_told,
             debug=self.debug,
-            hooks=hooks,
+            hooks=guard.run_hooks,
         )
-        setup.fallbacks = self._fallbacks(setup, current)
-        controller = self._controller = ReActController(setup)
-        self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
@@ -364,10 +395,15 @@ class LiveSession(SessionState):
         setup.counter = self.counter
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
-        news = None if answered else self.jobs.take_news()
+        news = () if answered else (self.jobs.take_news(), self._untold_instructions())
+        told = [UserMessage(text, origin="reminder") for text in news if text]
         steered = self._queue.take_steered()
         self.unasked.heed(steered)
-        return (*steered, *([UserMessage(news, origin="reminder")] if news else ()))
+        return (*steered, *told)
+
+    def _untold_instructions(self) -> str | None:
+        shown = self.file.marks.view(self.file.messages)
+        return self.nested.untold(self.files_seen.paths, self.workdir, shown)
 
     def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
         if not self.fallback_models or self.make_provider is None:

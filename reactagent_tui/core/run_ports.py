@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
     from reactagent_tui.core.money import CostTotals
+    from reactagent_tui.core.react.executor import RunHooks
+    from reactagent_tui.core.sessions.marks import Mark, Marks
     from reactagent_tui.core.sessions.store import SessionFile
 
 
@@ -33,6 +35,8 @@ class RunGuard:
     file: SessionFile
     reporter: Reporter
     hooks: QuestionListener | None = None
+    run_hooks: RunHooks | None = None
+    """The user's hooks around calls."""
     open: bool = True
     holds_end: bool = False
     """Keep the run's own RunEnded back until `release`: what it did to files is not known yet."""
@@ -45,6 +49,14 @@ class RunGuard:
     def append_message(self, message: Message) -> None:
         if self.open:
             self.file.append_message(message)
+
+    @property
+    def marks(self) -> Marks:
+        return self.file.marks
+
+    def mark(self, mark: Mark) -> None:
+        if self.open:
+            self.file.mark(mark)
 
     def append_partial(self, call: str, text: str, thinking: str) -> None:
         if self.open:
@@ -129,6 +141,11 @@ class CurrentProvider:
     @property
     def info(self) -> ModelInfo:
         return self._now.info
+
+    @property
+    def paced(self) -> ChatProvider:
+        """The provider that this step uses."""
+        return self._now
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamDelta]:
         return self._now.stream(request)

@@ -36,9 +36,10 @@ from reactagent_tui.core.llm.vocabulary import Vocabulary
 from reactagent_tui.core.local_watch import LocalWatch
 from reactagent_tui.core.log import Redactor, open_debug_log, open_log
 from reactagent_tui.core.paths import Paths, user_paths
-from reactagent_tui.core.prompt.composer import PromptParts, compose, join
+from reactagent_tui.core.prompt.composer import PromptParts, Section, compose, join
 from reactagent_tui.core.prompt.project import instruction_files
 from reactagent_tui.core.prompt_gate import PromptGate, open_gate
+from reactagent_tui.core.react.counting import WorkingMemory
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
@@ -301,6 +302,7 @@ class Runtime:
             cache=cache,
             system=self._system,
             limits=_limits(config),
+            memory=WorkingMemory(**config.working_memory.model_dump()),
             budget=self.books.budget(file, ledger),
             fallback_models=config.fallback_models,
             make_provider=self.provider,
@@ -433,16 +435,20 @@ class Runtime:
             raise ConfigError(f"--debug: cannot write {path}: {error.strerror or error}") from error
 
     def _system(self, session: LiveSession) -> str:
+        return join(self.prompt_sections(session))
+
+    def prompt_sections(self, session: LiveSession) -> tuple[Section, ...]:
+        """The system prompt of a session, part by part."""
         key = session.id
         if key not in self._instructions:
             self._instructions[key] = tuple(instruction_files(session.workdir, self.paths.config))
         parts = PromptParts(
             workdir=session.workdir,
-            skills_catalogue=self.skills(session.workdir).catalogue(),
+            skills_catalogue=self.skills(session.workdir).catalogue(without=session.without_skills),
             instructions=self._instructions[key],
             plan_mode=session.mode == "plan",
         )
-        return join(compose(parts))
+        return compose(parts)
 
 
 def _limits(config: Config) -> Limits:

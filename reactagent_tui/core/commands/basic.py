@@ -7,6 +7,7 @@ import shlex
 
 from reactagent_tui.core.commands.agents import USAGE as AGENTS_USAGE
 from reactagent_tui.core.commands.agents import show_agents
+from reactagent_tui.core.commands.context import context_commands
 from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
@@ -50,6 +51,7 @@ def basic_commands() -> CommandRegistry:
             Command("hooks", show_hooks),
             Command("sandbox", sandbox, SANDBOX_USAGE),
             Command("debug", show_debug),
+            *context_commands(),
             *rewind_commands(),
             *permission_commands(),
             *spending_commands(),

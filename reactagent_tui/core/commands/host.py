@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
+from reactagent_tui.core.commands.context_room import SessionContext
 from reactagent_tui.core.commands.registry import FolderTrustLike, Rules, Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
@@ -17,12 +18,17 @@ from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message
 from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
+from reactagent_tui.core.prompt.composer import Section
+from reactagent_tui.core.react.compacting import Compacting
+from reactagent_tui.core.react.counting import WindowCounter
+from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
+from reactagent_tui.core.tools.toolkit import Toolkit
 
 
 class GateLike(Protocol):
@@ -43,7 +49,14 @@ class SessionLike(PipelineSession, Protocol):
     jobs: SessionJobs
     todo: TodoList
     agents: SessionAgents | None
+    toolkit: Toolkit
+    without_skills: frozenset[str]
 
+    @property
+    def counter(self) -> WindowCounter: ...
+    def compact(self, focus: str = "") -> Compacting: ...
+    def room(self) -> Room: ...
+    def window_told(self) -> None: ...
     @property
     def permissions(self) -> Rules: ...
     @property
@@ -75,6 +88,7 @@ class RuntimeLike(Protocol):
     def models(self) -> list[ModelChoice]: ...
     def skills(self, workdir: Path) -> SkillLibrary: ...
     def config_lines(self) -> list[tuple[str, str, str]]: ...
+    def prompt_sections(self, session: Any) -> tuple[Section, ...]: ...
     @property
     def trust(self) -> FolderTrustAnswers: ...
     def trust_changed(self, workdir: Path) -> None: ...
@@ -218,6 +232,10 @@ class SessionHost:
     @property
     def todo(self) -> TodoList:
         return self.session.todo
+
+    @property
+    def context(self) -> SessionContext:
+        return SessionContext(self.runtime, self.session)
 
     async def new_session(self) -> None:
         await self._switch(None)

@@ -32,6 +32,7 @@ from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.trust import Verdict
 
 if TYPE_CHECKING:
+    from reactagent_tui.core.commands.context_room import SessionContext
     from reactagent_tui.core.sandbox.port import SandboxLike
 
 Translate: TypeAlias = Callable[..., str]
@@ -106,6 +107,8 @@ class Host(Protocol):
     def rewound(self, outcome: Outcome, *, forward: bool = False) -> None: ...
     @property
     def todo(self) -> TodoList: ...
+    @property
+    def context(self) -> SessionContext: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
 

@@ -130,6 +130,15 @@ class Limits(Section):
     """Equal steps in a row that count as a loop."""
 
 
+class WorkingMemorySettings(Section):
+    """What of the conversation a request may hold; nothing set: as much as the model's window takes."""
+
+    messages: Annotated[int, Field(gt=0)] | None = None
+    tokens: Annotated[int, Field(gt=0)] | None = None
+    compact: bool = True
+    """Let the model summarise a conversation that fills the window."""
+
+
 class BudgetSettings(Section):
     """What may be spent before the program asks, in the currency of the model's prices."""
 
@@ -270,6 +279,7 @@ class Config(Section):
     models: dict[str, ModelEntry] = Field(default_factory=dict)
     permissions: PermissionSettings = PermissionSettings()
     limits: Limits = Limits()
+    working_memory: WorkingMemorySettings = WorkingMemorySettings()
     budget: BudgetSettings = BudgetSettings()
     fallback_models: tuple[str, ...] = ()
     """Models to go on with when one fails, in this order."""

@@ -40,6 +40,8 @@ _OVERFLOW = re.compile(
     r"|too large for model with|context_length_exceeded|model_context_window_exceeded|range of input length should be"
     r"|string_above_max_length|input is too long|too many tokens in the (?:prompt|input)"
     r"|input length and .max_tokens. exceed context limit"
+    r"|context length of only|exceed_context_size_error"
+    r"|exceeds? (?:the |this )?(?:model's )?(?:maximum )?context length"
     r"|no user query found in messages",  # a local server cut the prompt to its window, the user's words with it
     re.IGNORECASE | re.DOTALL,
 )

@@ -32,6 +32,14 @@ _MOST = re.compile(
     r"|max_(?:completion_)?tokens\D{0,60}(?:less than or equal to|<=|at most|maximum (?:value )?(?:is|of))\W{0,3}(\d+)",
     re.IGNORECASE,
 )
+_OVER_WINDOW = re.compile(
+    r"maximum context length (?:is|of) (?P<limit>\d+).{0,120}?"
+    r"\((?P<asked>\d+) in the (?:messages|prompt)\D+\d+ in the completion"
+    r"|maximum context length (?:is|of) (?P<limit2>\d+) tokens and your request has (?P<asked2>\d+) input tokens",
+    re.IGNORECASE | re.DOTALL,
+)
+_SMALLEST_REPLY = 256
+"""Tokens; for less room than this an answer is not asked for."""
 _NO_ROLE = (
     r"{role}.{{0,10}}(?:role|message|prompt|instruction)s?.{{0,30}}not (?:be )?(?:support|allow|enabl)"
     r"|does not support .{role}. with|role.{{0,12}}{role}.{{0,40}}(?:not support|invalid)|.{role}. is not one of"
@@ -105,6 +113,18 @@ def _shorter_reply(said: str, request: ModelRequest, info: ModelInfo) -> Adapted
     return replace(request, max_output=most), replace(info, max_output=most)
 
 
+def _reply_beside_prompt(said: str, request: ModelRequest, info: ModelInfo) -> Adapted | None:
+    """The prompt fits the window, the room that was asked for the answer does not."""
+    match = _OVER_WINDOW.search(said)
+    if match is None:
+        return None
+    limit, asked = int(match["limit"] or match["limit2"]), int(match["asked"] or match["asked2"])
+    room = limit - asked
+    if room < _SMALLEST_REPLY or (request.max_output is not None and room >= request.max_output):
+        return None
+    return replace(request, max_output=room), info
+
+
 def _without_parameter(said: str, request: ModelRequest, info: ModelInfo) -> Adapted | None:
     if not _NOT_TAKEN.search(said):
         return None
@@ -169,6 +189,7 @@ _RULES: tuple[_Rule, ...] = (
     _without_cache_marks,
     _other_limit_name,
     _shorter_reply,
+    _reply_beside_prompt,
     _free_choice,
     _without_parameter,
     _system_for_the_user,

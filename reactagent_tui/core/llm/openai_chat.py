@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from reactagent_tui.core.errors import (
     BadRequestError,
+    ContextOverflowError,
     ProviderError,
     ServerError,
 )
@@ -82,7 +83,11 @@ class OpenAIChatProvider(WireProvider):
     def _adapt(self, error: ProviderError, request: ModelRequest) -> ModelRequest | None:
         """Learn from a refusal: the request to send instead, None when there is none."""
         # templates of local servers refuse with a 500
-        if not isinstance(error, BadRequestError | ServerError) or error.status not in (400, 422, 500):
+        if not isinstance(error, BadRequestError | ContextOverflowError | ServerError) or error.status not in (
+            400,
+            422,
+            500,
+        ):
             return None
         changed = adapted(error.message, request, self.info)
         if changed is None:

@@ -21,13 +21,17 @@ def instruction_files(workdir: Path, config: Path) -> list[tuple[str, str]]:
     if text:
         found.append((str(own), text))
     folders = _folders(workdir)
-    for folder in folders:
-        for name in NAMES:
-            text = _read(folder / name, folders[0])
-            if text:
-                found.append((str(folder / name), text))
-                break
+    found += [one for folder in folders if (one := instruction_file(folder, folders[0])) is not None]
     return _capped(found)
+
+
+def instruction_file(folder: Path, inside: Path) -> tuple[str, str] | None:
+    """(path, text) of the one instruction file that counts in a folder; a link must stay `inside`."""
+    for name in NAMES:
+        text = _read(folder / name, inside)
+        if text:
+            return str(folder / name), text
+    return None
 
 
 def _folders(workdir: Path) -> list[Path]:

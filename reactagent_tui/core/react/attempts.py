@@ -26,6 +26,7 @@ from reactagent_tui.core.react.protocol import Reading, ReplyReader
 from reactagent_tui.core.react.protocols import Change, Dialect
 from reactagent_tui.core.react.reply import ReplyStream
 from reactagent_tui.core.react.retries import RETRIES, retry_delay
+from reactagent_tui.core.react.room import Room, still_too_large
 from reactagent_tui.core.react.state import RunSetup
 from reactagent_tui.core.reporter import ChoiceQuestion
 
@@ -37,8 +38,11 @@ _Next = Literal["again", "anew", "fresh"]
 class Attempts:
     """Reads replies for one run. `reply` is the one that streams now."""
 
-    def __init__(self, setup: RunSetup, dialect: Dialect, emit: Emit) -> None:
+    def __init__(self, setup: RunSetup, dialect: Dialect, emit: Emit, room: Room) -> None:
         self.setup = setup
+        self._room = room
+        self._made_room = False
+        """This request was too long once, and room was made."""
         self.dialect = dialect
         self.call_id: str | None = None
         self.reply: ReplyStream | None = None
@@ -65,6 +69,7 @@ class Attempts:
 
         `make_request` is called again when the model or the form of the request changed.
         """
+        self._made_room = False
         request, attempt = make_request(), 0
         cause: Cause = "step"
         while True:
@@ -75,7 +80,7 @@ class Attempts:
                 reading = await stream.read()
             except ProviderError as error:
                 self._log(step, None)
-                way = await self._after(error, stream, attempt)
+                way = await self._after(error, stream, attempt, step)
                 if way is None:
                     self.reply = None
                     raise
@@ -109,7 +114,7 @@ class Attempts:
 
     # After a failure
 
-    async def _after(self, error: ProviderError, stream: ReplyStream, attempt: int) -> _Next | None:
+    async def _after(self, error: ProviderError, stream: ReplyStream, attempt: int, step: int) -> _Next | None:
         """How to go on; None: not at all, what was shown is kept."""
         if stream.shown:
             self._keep(stream, "cut" if isinstance(error, StreamCutError) else "error")
@@ -118,6 +123,11 @@ class Attempts:
         change = self.dialect.refused(error, self.setup.provider.info)
         if change is not None:
             self.changed(change)
+            return "anew"
+        if isinstance(error, ContextOverflowError):
+            if self._made_room or not await self._room.recover(error, step):
+                raise still_too_large(error, made_room=self._made_room) from error
+            self._made_room = True
             return "anew"
         delay = retry_delay(error, attempt, shown=False)
         if delay is None:

@@ -37,6 +37,7 @@ from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
 from reactagent_tui.core.react.protocol import Reading
 from reactagent_tui.core.react.protocols import Dialect
+from reactagent_tui.core.react.room import Room, too_large
 from reactagent_tui.core.react.state import RunResult, RunSetup
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,8 @@ class ReActController:
         self._thought = ""
         """What the first phase of this step said."""
         self._empty = False
-        self.attempts = Attempts(setup, self.dialect, self._emit_kind)
+        self.room = Room(setup, self._emit_kind)
+        self.attempts = Attempts(setup, self.dialect, self._emit_kind, self.room)
         self.budget_gate = BudgetGate(setup.budget, setup.reporter.ask, self._emit_kind)
         self.executor = Executor(
             toolkit=setup.toolkit,
@@ -253,6 +255,7 @@ class ReActController:
 
     async def _think(self, *, tool_choice: Literal["auto", "none"] = "auto") -> Reading:
         """One reply of the model, with its thought before it where the model is made to reason first."""
+        await self.room.make(self.step)
         tools = tuple(self.setup.toolkit.specs())
         info = self.setup.provider.info
         self._thought = ""
@@ -300,9 +303,14 @@ class ReActController:
         setup = self.setup
         info = setup.provider.info
         system = setup.system()
-        chosen = newest_that_fit(setup.counter, info, system, tools, setup.history.messages)
-        if chosen.dropped_turns:
+        counter = setup.counter
+        chosen = newest_that_fit(counter, info, system, tools, self.room.view())
+        fixed = counter.fixed(system, tools)
+        if not chosen.fits and not info.context_assumed and fixed + chosen.tokens > info.context_size:
+            raise too_large(fixed, chosen.tokens, info.context_size)
+        if chosen.dropped_turns > counter.told_dropped:
             self._notice("context.turns_left_out", level="warn", n=chosen.dropped_turns)
+        counter.told_dropped = chosen.dropped_turns
         messages = two_phase.with_thought(chosen.messages, thought, self.step) if thought else chosen.messages
         request = self.dialect.request(info, system, messages, tools)
         return request if tool_choice == "auto" else dataclasses.replace(request, tool_choice=tool_choice)
@@ -389,6 +397,7 @@ class ReActController:
     def _emit_kind(self, kind: type[AgentEvent], values: dict[str, Any]) -> None:
         setup = self.setup
         self._seq += 1
+        own: dict[str, Any] = {"model_call_id": self.attempts.call_id, **values}
         setup.reporter.emit(
             kind(
                 session_id=setup.session_id,
@@ -396,9 +405,8 @@ class ReActController:
                 parent_run_id=setup.parent_run_id,
                 parent_call_id=setup.parent_call_id,
                 step=self.step,
-                model_call_id=self.attempts.call_id,
                 seq=self._seq,
-                **values,
+                **own,
             )
         )
 

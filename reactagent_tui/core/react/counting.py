@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from reactagent_tui.core.cost.ledger_row import LedgerRow
@@ -12,13 +12,25 @@ from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.estimator import TokenEstimator
 from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_message, weigh_tools
 from reactagent_tui.core.messages import AssistantMessage, Message
-from reactagent_tui.core.sessions.window import Selection, select
+from reactagent_tui.core.sessions.window import Selection, is_pinned, opens_turn, select
 
 KEEP = 20_000
 OUTPUT_RESERVE = 8192
 """Tokens of the window that are kept free for an answer of no known limit."""
+SLACK = 0.4
+"""Share of the window that is freed when old turns must go."""
 SHORT_REPLY = 40
 """Tokens; shorter replies are mostly frame and teach nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemory:
+    """What the user allows a request to hold of the history; None: as much as the model's window takes."""
+
+    messages: int | None = None
+    tokens: int | None = None
+    compact: bool = True
+    """Let the model summarise a history that fills its window."""
 
 
 @dataclass
@@ -31,6 +43,14 @@ class WindowCounter:
     """Which thinking goes back to the model."""
     warned: set[str] = field(default_factory=set[str])
     """Models whose server was found to cut prompts, and the user told."""
+    memory: WorkingMemory = field(default_factory=WorkingMemory)
+    cut: Message | None = None
+    """The first message that is still sent since old turns were left out; it moves in large steps, for caches."""
+    told_dropped: int = 0
+    """Old turns that the user was told are not sent."""
+    no_gain: int = 0
+    """Tokens of a history that could not be made smaller; it is not tried again until there is far more."""
+    _cut_budget: int = 0
     _output: TokenEstimator | None = None
     _messages: dict[int, tuple[Message, Weight]] = field(default_factory=dict[int, tuple[Message, Weight]])
     _fixed: tuple[str, tuple[ToolSpec, ...], Weight] | None = None
@@ -42,6 +62,17 @@ class WindowCounter:
         if replay != self.replay:
             self.replay = replay
             self._messages.clear()
+
+    def left_out(self, messages: Sequence[Message], budget: int) -> int:
+        """Messages at the start that are not sent any more; 0 again when there is far more room than there was."""
+        if self.cut is None or budget > self._cut_budget * 1.25:
+            self.cut = None
+            return 0
+        return next((at for at, message in enumerate(messages) if message is self.cut), 0)
+
+    def cut_at(self, first: Message, budget: int) -> None:
+        """From now on requests begin with this message."""
+        self.cut, self._cut_budget = first, budget
 
     def message(self, message: Message) -> int:
         """Tokens of one message by this model."""
@@ -120,19 +151,43 @@ def _replay_of(info: ModelInfo) -> ReasoningReplay:
             return info.rules.reasoning_replay
 
 
+def prompt_room(info: ModelInfo) -> int:
+    """Tokens a request may have: the window without what an answer needs."""
+    return info.context_size - min(info.max_output or OUTPUT_RESERVE, info.context_size // 4)
+
+
 def newest_that_fit(
     counter: WindowCounter, info: ModelInfo, system: str, tools: Sequence[ToolSpec], messages: Sequence[Message]
 ) -> Selection:
-    """The turns that the next request to this model holds: what is left beside instructions, tools and an answer."""
-    reserve = min(info.max_output or OUTPUT_RESERVE, info.context_size // 4)
-    return select(messages, info.context_size - counter.fixed(system, tools) - reserve, counter.message)
+    """The turns that the next request to this model holds: what is left beside instructions, tools and an answer.
+
+    `messages` are what the marks leave of the history. Where turns were left out before, they stay out.
+    """
+    budget = prompt_room(info) - counter.fixed(system, tools)
+    memory = counter.memory
+    if memory.tokens is not None:
+        budget = min(budget, memory.tokens)
+    gone = counter.left_out(messages, budget)
+    pinned = next((i for i, m in enumerate(messages) if not is_pinned(m)), len(messages))
+    shown = [*messages[:pinned], *messages[max(gone, pinned) :]] if gone else messages
+    chosen = select(shown, budget, counter.message, most=memory.messages, slack=SLACK)
+    if chosen.dropped_turns and len(chosen.messages) > pinned:
+        counter.cut_at(chosen.messages[pinned], budget)
+    earlier = sum(map(opens_turn, messages[pinned:gone]))
+    return replace(chosen, dropped_turns=chosen.dropped_turns + earlier) if earlier else chosen
 
 
 class Counters:
     """A counter for each model of a session."""
 
-    def __init__(self, calibration: Calibration, rows: Callable[[], Iterable[LedgerRow]]) -> None:
+    def __init__(
+        self,
+        calibration: Calibration,
+        rows: Callable[[], Iterable[LedgerRow]],
+        memory: Callable[[], WorkingMemory] = WorkingMemory,
+    ) -> None:
         """`calibration` is what earlier sessions taught, `rows` the ledger of this one."""
+        self._memory = memory
         self._calibration = calibration
         self._rows = rows
         self._counters: dict[tuple[str, str], WindowCounter] = {}
@@ -141,7 +196,7 @@ class Counters:
         """Estimates for a model, corrected by what its provider reported, before a resume as well."""
         key = (info.provider, info.name)
         if key not in self._counters:
-            counter = self._counters[key] = WindowCounter()
+            counter = self._counters[key] = WindowCounter(memory=self._memory())
             counter.use(info, self._calibration.estimator(info))
             if not counter.estimator.factors.seen:
                 for row in self._rows():

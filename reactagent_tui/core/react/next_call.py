@@ -20,6 +20,7 @@ from reactagent_tui.core.llm.tokens import Weight, weigh_message
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.react.counting import WindowCounter, newest_that_fit
 from reactagent_tui.core.react.protocols import Dialect, Protocols
+from reactagent_tui.core.sessions.marks import Marks
 from reactagent_tui.core.sessions.resume_size import resume_size
 from reactagent_tui.core.tools.toolkit import Toolkit
 
@@ -27,6 +28,8 @@ from reactagent_tui.core.tools.toolkit import Toolkit
 class _History(Protocol):
     @property
     def messages(self) -> list[Message]: ...
+    @property
+    def marks(self) -> Marks: ...
 
 
 class Conversation(Protocol):
@@ -93,7 +96,17 @@ def _state_of(session: Conversation) -> tuple[object, ...]:
     messages = session.file.messages
     info = session.provider.info
     last = id(messages[-1]) if messages else 0
-    return (len(messages), last, info.provider, info.name, session.mode, session.cache.last(info))
+    marks = session.file.marks.stack
+    return (
+        len(marks),
+        id(marks[-1]) if marks else 0,
+        len(messages),
+        last,
+        info.provider,
+        info.name,
+        session.mode,
+        session.cache.last(info),
+    )
 
 
 def _stand(session: Conversation) -> _Standing:
@@ -148,7 +161,8 @@ def next_request(session: Conversation) -> ModelRequest:
     """What the next call would send if nothing were added."""
     info = session.provider.info
     system, tools = session.system(session), tuple(session.toolkit.specs())
-    chosen = newest_that_fit(session.counter, info, system, tools, session.file.messages)
+    seen = session.file.marks.view(session.file.messages)
+    chosen = newest_that_fit(session.counter, info, system, tools, seen)
     return Dialect(session.protocols).request(info, system, chosen.messages, tools)
 
 

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 from reactagent_tui.core.cost.cache_tag import CacheTag
 from reactagent_tui.core.cost.ledger import Cause
-from reactagent_tui.core.errors import ProviderError, StreamCutError
+from reactagent_tui.core.errors import ContextOverflowError, ProviderError, StreamCutError
 from reactagent_tui.core.events import (
     AgentEvent,
     Notice,
@@ -45,6 +45,8 @@ from reactagent_tui.core.usage import Usage
 LIVE_INTERVAL = 0.1
 PARTIAL_INTERVAL = 1.0
 ENDLESS = "run.endless"
+WINDOW_FULL = "model_context_window_exceeded"
+"""Says a server that found no room for an answer, where others refuse the request."""
 _UNSENT = ("paced", "loading")
 """Ways to wait while no model has got the prompt."""
 
@@ -168,8 +170,10 @@ class ReplyStream:
                 self._uncounted.append(text)
             case StreamToolCall(name=name, arguments=arguments):
                 self._uncounted += (name or "", arguments)
-            case StreamFinish():
+            case StreamFinish(raw=raw):
                 self._finished = True
+                if raw == WINDOW_FULL and not (self._output.total or self._uncounted):
+                    raise ContextOverflowError(f"the reply ended before it began: {raw}")
             case StreamUsage(usage=usage):
                 self._count()
                 self.setup.ledger.usage(self.call_id, usage)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from reactagent_tui.core.cost.budget import Budget
@@ -20,6 +21,7 @@ from reactagent_tui.core.react.protocol import ActionProtocol
 from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.reporter import Reporter
+from reactagent_tui.core.sessions.marks import Mark, Marks
 from reactagent_tui.core.tools.base import ToolContext
 from reactagent_tui.core.tools.toolkit import Toolkit
 from reactagent_tui.core.usage import Usage
@@ -32,6 +34,9 @@ class History(Protocol):
 
     @property
     def messages(self) -> list[Message]: ...
+    @property
+    def marks(self) -> Marks: ...
+    def mark(self, mark: Mark) -> None: ...
     def append_message(self, message: Message) -> None: ...
     def append_partial(self, call: str, text: str, thinking: str) -> None: ...
     def append(self, kind: Any, data: Mapping[str, Any]) -> None: ...
@@ -43,6 +48,10 @@ class MemoryHistory:
     """A history that is kept nowhere."""
 
     messages: list[Message] = field(default_factory=list[Message])
+    marks: Marks = field(default_factory=Marks)
+
+    def mark(self, mark: Mark) -> None:
+        self.marks.add(mark)
 
     def append_message(self, message: Message) -> None:
         self.messages.append(message)
@@ -115,6 +124,10 @@ class RunSetup:
     """Always this one; None: chosen per model by `protocols`."""
     protocols: Protocols = field(default_factory=Protocols)
     """Share it between the runs of a session: it remembers what servers refused."""
+    output_dir: Path | None = None
+    """Where outputs go that make room for others. None: nowhere, they stay in the history only."""
+    on_window: Callable[[], None] = lambda: None
+    """Called when the server named another window than was known."""
     debug: StepLog | None = None
     hooks: RunHooks | None = None
 

@@ -32,6 +32,11 @@ class FilesSeen:
     def has(self, path: Path) -> bool:
         return path in self._digests
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every file that was read or written."""
+        return tuple(self._digests)
+
     def is_stale(self, path: Path, data: bytes) -> bool:
         """The file was seen before and its bytes are others now."""
         known = self._digests.get(path)

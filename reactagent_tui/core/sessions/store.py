@@ -28,6 +28,7 @@ from reactagent_tui.core.messages import (
     message_to_record,
 )
 from reactagent_tui.core.paths import Paths, folder_slug
+from reactagent_tui.core.sessions.marks import Mark, Marks
 from reactagent_tui.core.sessions.records import BadLine, Record, RecordType, decode, encode
 
 Clock = Callable[[], datetime]
@@ -73,6 +74,10 @@ class SessionFile:
     bad_lines: list[BadLine] = field(default_factory=list[BadLine])
     cut: list[list[Message]] = field(default_factory=list[list[Message]])
     """Messages that rewinds took away, newest last, as long as no new message came."""
+    marks: Marks = field(default_factory=Marks)
+    """Compactions and trims: what of `messages` the model sees."""
+    cut_marks: list[list[Mark]] = field(default_factory=list[list[Mark]])
+    """The marks that went with each of `cut`."""
     clock: Clock = utc_now
     on_trouble: Callable[[str], None] | None = None
     sealed: bool = False
@@ -107,8 +112,20 @@ class SessionFile:
     def append_message(self, message: Message) -> None:
         """Add a message to the history and to the file."""
         self.messages.append(message)
-        self.cut.clear()
+        self._forget_cut()
         self.append("message", {"message": message_to_record(message)})
+
+    def mark(self, mark: Mark) -> None:
+        """A compaction or a trim holds from now on."""
+        self.marks.add(mark)
+        self.append("compaction", mark.to_record())
+
+    def unmark(self) -> Mark | None:
+        """Take the newest compaction or trim back; None: there is none."""
+        mark = self.marks.undo()
+        if mark is not None:
+            self.append("compaction", {"undo": True})
+        return mark
 
     def rewind(self, keep: int) -> None:
         """Go back to the first `keep` messages. The file keeps all of them, and so does `cut`."""
@@ -119,13 +136,22 @@ class SessionFile:
         """Bring back what the last rewind took away; False when there is nothing."""
         if not self.cut:
             return False
-        self.messages.extend(self.cut.pop())
+        self._put_back()
         self.append("rewind", {"undo": True})
         return True
 
     def _cut_to(self, keep: int) -> None:
         self.cut.append(self.messages[keep:])
+        self.cut_marks.append(self.marks.cut_to(keep))
         del self.messages[keep:]
+
+    def _put_back(self) -> None:
+        self.messages.extend(self.cut.pop())
+        self.marks.stack.extend(self.cut_marks.pop())
+
+    def _forget_cut(self) -> None:
+        self.cut.clear()
+        self.cut_marks.clear()
 
     def append_partial(self, call: str, text: str, thinking: str) -> None:
         """What a reply gained since the last partial record of the same call."""
@@ -303,7 +329,7 @@ def _apply(file: SessionFile, record: Record, partial: _Partial | None) -> _Part
             message = message_from_record(record.data["message"])
             cut = None if partial is None or isinstance(message, AssistantMessage) else _cut_message(partial)
             file.messages.extend((message,) if cut is None else (cut, message))
-            file.cut.clear()
+            file._forget_cut()  # pyright: ignore[reportPrivateUsage]
             return None
         case "rewind":
             _apply_rewind(file, record.data, partial)
@@ -321,7 +347,9 @@ def _apply(file: SessionFile, record: Record, partial: _Partial | None) -> _Part
             file.header = SessionHeader(**(_header_record(file.header) | {"title": str(record.data["title"])}))
         case "event":
             file.events.append(record.data)
-        case "header" | "compaction" | "fork":
+        case "compaction":
+            file.marks.apply_record(record.data, len(file.messages))
+        case "header" | "fork":
             pass
     return partial
 
@@ -333,7 +361,7 @@ def _apply_rewind(file: SessionFile, data: Mapping[str, Any], partial: _Partial 
         file.messages.append(lost)
     if data.get("undo"):
         if file.cut:
-            file.messages.extend(file.cut.pop())
+            file._put_back()  # pyright: ignore[reportPrivateUsage]
         return
     keep = int(data["keep"])
     file._cut_to(min(max(keep, 0), len(file.messages)))  # pyright: ignore[reportPrivateUsage]

@@ -30,6 +30,8 @@ START_NOTE = "(The beginning of this conversation is not shown.)"
 GO_ON = "Go on."
 IMAGES_NOTE = "(The images that the tool results above name.)"
 RAW_LIMIT = 500
+_WITHIN_TURN = frozenset({"nudge", "steer", "reminder", "summary"})
+"""What the program says, or the user while a turn runs: no turn begins there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +40,54 @@ class Selection:
 
     messages: tuple[Message, ...]
     dropped_turns: int
+    tokens: int = 0
+    """Of `messages`."""
+    fits: bool = True
+    """False: not even the pinned messages and the last turn stay within the budget."""
 
 
-def select(messages: Sequence[Message], budget: int, count: Callable[[Message], int]) -> Selection:
-    """The newest whole turns within `budget` tokens; the last turn is always kept. A turn starts at a user message."""
-    starts = [i for i, m in enumerate(messages) if isinstance(m, UserMessage) and m.origin not in ("nudge", "steer")]
-    if not starts:
-        return Selection(tuple(messages), 0)
-    if starts[0] != 0:
-        starts[0] = 0
-    total, keep_from = 0, len(starts) - 1
-    for index in range(len(starts) - 1, -1, -1):
-        end = starts[index + 1] if index + 1 < len(starts) else len(messages)
-        total += sum(count(message) for message in messages[starts[index] : end])
-        if total > budget and index != len(starts) - 1:
-            break
-        keep_from = index
-    return Selection(tuple(messages[starts[keep_from] :]), keep_from)
+def select(
+    messages: Sequence[Message],
+    budget: int,
+    count: Callable[[Message], int],
+    *,
+    most: int | None = None,
+    slack: float = 0.0,
+) -> Selection:
+    """The newest whole turns within `budget` tokens and `most` messages. A turn starts at what the user asked.
+
+    Notes that stand for what came before are pinned, and the last turn is always kept. When turns must go, a share
+    `slack` of the limits is freed beyond what is needed: the request then keeps its beginning for many steps.
+    """
+    pinned = 0
+    while pinned < len(messages) and is_pinned(messages[pinned]):
+        pinned += 1
+    head, rest = messages[:pinned], messages[pinned:]
+    starts = [i for i, message in enumerate(rest) if opens_turn(message)]
+    if not starts or starts[0] != 0:  # what is left of a turn, or of none
+        starts.insert(0, 0)
+    ends = [*starts[1:], len(rest)]
+    sizes = [sum(map(count, rest[start:end])) for start, end in zip(starts, ends, strict=True)]
+    fixed = sum(map(count, head))
+    first = 0
+    total, number = fixed + sum(sizes), len(messages)
+    if total > budget or (most is not None and number > most):
+        goal, fewest = budget * (1 - slack), None if most is None else most * (1 - slack)
+        while first < len(starts) - 1 and (total > goal or (fewest is not None and number > fewest)):
+            total -= sizes[first]
+            number -= ends[first] - starts[first]
+            first += 1
+    return Selection((*head, *rest[starts[first] :]), first, total, total <= budget)
+
+
+def opens_turn(message: Message) -> bool:
+    """What the user asked, typed or queued or by a skill."""
+    return isinstance(message, UserMessage) and message.origin not in _WITHIN_TURN
+
+
+def is_pinned(message: Message) -> bool:
+    """Stands for what is not shown any more: it goes with every request."""
+    return isinstance(message, UserMessage) and message.origin == "summary"
 
 
 def repair(messages: Iterable[Message], info: ModelInfo) -> tuple[Message, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -123,9 +123,9 @@ class SkillLibrary:
         self._read(scan)
         return True
 
-    def catalogue(self, cap_chars: int = 8_000) -> str:
+    def catalogue(self, cap_chars: int = 8_000, *, without: Collection[str] = ()) -> str:
         """One line per skill for the system prompt, never longer than `cap_chars`, in a stable order."""
-        skills = self.all()
+        skills = [skill for skill in self.all() if skill.name not in without]
         for width in (None, 300, 160, 80, 0):
             text = "\n".join(_catalogue_line(skill, width) for skill in skills)
             if len(text) <= cap_chars:

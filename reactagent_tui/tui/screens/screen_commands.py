@@ -210,6 +210,17 @@ async def _open_rewind(chat: ChatScreen) -> None:
     await open_screen(chat)
 
 
+def open_context(chat: ChatScreen, _arguments: str = "") -> None:
+    """What fills the model's window."""
+    chat.run_worker(partial(_open_context, chat), exit_on_error=False)
+
+
+async def _open_context(chat: ChatScreen) -> None:
+    from reactagent_tui.tui.screens.context import open_screen
+
+    await open_screen(chat)
+
+
 def change_language(chat: ChatScreen, arguments: str) -> None:
     """`/language en|zh|auto`; remembered, unless the configuration names a language."""
     if arguments not in LANGUAGES:
@@ -237,6 +248,7 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "model": open_models,
     "resume": open_sessions,
     "sessions": open_sessions,
+    "context": open_context,
     "cost": open_ledger,
     "rewind": open_rewind,
     "jobs": open_jobs,
@@ -247,5 +259,5 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"cost", "jobs", "model", "resume", "rewind"})
+_ONLY_BARE = frozenset({"context", "cost", "jobs", "model", "resume", "rewind"})
 """With arguments these belong to the core."""
