@@ -26,6 +26,7 @@ from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
+from reactagent_tui.core.remembering import Recall, note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
     CurrentProvider,
@@ -224,6 +225,7 @@ class LiveSession(SessionState):
         if self.rewinder is not None:
             await self.rewinder.turns.close()
         await self.jobs.close(keep_jobs)
+        await note_facts(self.memory, self)
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -246,6 +248,7 @@ class LiveSession(SessionState):
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
+        recall = Recall(self.memory, self.workdir, prompt, self.file.messages)
         turn = self.ledger.begin_turn()
         if self.budget is not None:
             self.budget.begin_turn()
@@ -270,7 +273,8 @@ class LiveSession(SessionState):
             two_phase=self.two_phase,
             loop_window=self.loop_window,
             polling=self.polling,
-            steer=lambda: self._begin_step(setup, guard, current),
+            steer=lambda: (*recall.take(), *self._begin_step(setup, guard, current)),
+            prepare=recall.find,
             debug=self.debug,
             hooks=hooks,
         )

@@ -39,6 +39,7 @@ from reactagent_tui.core.prompt_gate import PromptGate, open_gate
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
+from reactagent_tui.core.remembering import open_memory
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Permissions
@@ -48,6 +49,7 @@ from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
 from reactagent_tui.core.tools.jobs import Keep
+from reactagent_tui.core.tools.memory import memory_tools
 from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
@@ -101,6 +103,9 @@ class Runtime:
         )
         self._asking: set[asyncio.Task[None]] = set()
         self.books = Books(self.loaded, self.paths, lambda: self.reporter)
+        self.memory = open_memory(
+            self.loaded, self.paths, self._http, lambda: self.reporter, lambda: self._secrets, self.sessions
+        )
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -297,6 +302,7 @@ class Runtime:
             polling=POLLING,
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
+            memory=self.memory,
         )
         self.vocabulary().learn(provider.info, lambda: session.system(session))
         file.on_trouble = lambda text: self.reporter.emit(
@@ -341,6 +347,7 @@ class Runtime:
             task.cancel()
         for session_id in list(self.sessions):
             await self.close_session(session_id, keep_jobs)
+        await self.memory.close()
         self._local.close()
         for provider in self._providers.values():
             await provider.aclose()
@@ -391,7 +398,7 @@ class Runtime:
             http=self._http,
             fetch_private=self.loaded.config.tools.fetch_private,
         )
-        return Toolkit([*tools, *skill_tools(lambda: self.skills(workdir))])
+        return Toolkit([*tools, *skill_tools(lambda: self.skills(workdir)), *memory_tools(self.memory, workdir)])
 
     def _key_variables(self) -> tuple[str, ...]:
         """Variables that hold provider keys: commands do not get them."""

@@ -30,8 +30,9 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
+from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
-from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.prompt_gate import PromptGate
 from reactagent_tui.core.react.counting import Counters, WindowCounter
@@ -84,6 +85,8 @@ class SessionState:
     sandbox: SessionSandbox | None = None
     rewinder: Rewinder | None = None
     """What the agent did to files, and the way back. None: nothing is kept."""
+    memory: Memory | None = None
+    """What is remembered from session to session; shared by all."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
     calibration: Calibration = field(default_factory=Calibration)
     """Shared by the sessions of a process."""
@@ -94,6 +97,7 @@ class SessionState:
     _next_call: NextCall = field(default_factory=NextCall)
 
     def __post_init__(self) -> None:
+        self._opened_at = len(self.file.messages)
         self._queue = MessageQueue(self._queue_changed)
         self._counters = Counters(self.calibration, lambda: self.ledger.rows)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
@@ -123,6 +127,11 @@ class SessionState:
     def counter(self) -> WindowCounter:
         """Estimates for the present model."""
         return self._counters.of(self.provider.info)
+
+    @property
+    def talk(self) -> Sequence[Message]:
+        """What was said since this session was opened."""
+        return self.file.messages[self._opened_at :]
 
     def totals(self) -> CostTotals:
         return self.ledger.totals()

@@ -17,6 +17,7 @@ from reactagent_tui.core.display import DisplayBlock
 from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
+from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Mode
@@ -97,6 +98,8 @@ class Host(Protocol):
     def rewound(self, outcome: Outcome, *, forward: bool = False) -> None: ...
     @property
     def todo(self) -> TodoList: ...
+    @property
+    def memory(self) -> Memory: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
 
