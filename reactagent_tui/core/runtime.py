@@ -313,6 +313,7 @@ class Runtime:
             session.jobs.restore(resume.events)
         session.gate = self._gate(session)
         self.sessions[session.id] = session
+        self.memory.warm()
         return session
 
     def _model_of(self, config: Config) -> str | None:

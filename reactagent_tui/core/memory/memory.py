@@ -6,6 +6,7 @@ Nothing here ever disturbs a run: a database that cannot be used is told once, a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,14 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PATIENCE = 0.3
-"""Seconds a search waits for the encoder that still loads; after that words must do."""
+"""Seconds a prompt waits for the encoder that still loads; after that words must do."""
+SEARCH_PATIENCE = 5.0
+"""The same for a search that somebody asked for."""
+_SETTLE = 1.0
+"""Seconds before vectors are made in the background: a program that only saves a fact loads no encoder."""
+_LOADING = 60.0
+_LOOK = 0.1
+_CLOSING = 3.0
 _BATCH = 64
 """Facts that get their vectors in one go; other questions come in between."""
 
@@ -83,12 +91,12 @@ class Memory:
     def warm(self) -> None:
         """Open the database and get the encoder ready in the background, if there is anything to remember."""
         if self.enabled and self.path.is_file() and self._filling is None:
-            self._fill_later()
+            with contextlib.suppress(RuntimeError):  # opened outside a loop: with the first prompt then
+                self._fill_later()
 
     async def search(self, query: str, project: str | None, limit: int) -> list[Hit]:
         """The best facts for a question. Raises StorageError."""
-        hits = await self._do(lambda store: self._search(store, query, project, limit))
-        return hits
+        return await self._do(lambda store: self._search(store, query, project, limit, SEARCH_PATIENCE))
 
     async def recall(self, prompt: str, project: str, known: Callable[[str], bool]) -> list[Fact]:
         """The facts to tell with a prompt, without those that are `known` already; none when there is trouble."""
@@ -96,7 +104,7 @@ class Memory:
             return []
 
         def find(store: FactStore) -> list[Fact]:
-            hits = self._search(store, prompt[:2_000], project, self.rules.recall)
+            hits = self._search(store, prompt[:2_000], project, self.rules.recall, PATIENCE)
             facts = [hit.fact for hit in hits if hit.relevant and not known(hit.fact.text)]
             if facts:
                 store.touch(fact.id for fact in facts)
@@ -157,7 +165,7 @@ class Memory:
             self._filling = None
         thread, self._thread = self._thread, None
         if thread is not None:
-            await asyncio.wrap_future(thread.submit(self._close_store))
+            await asyncio.wait([asyncio.wrap_future(thread.submit(self._close_store))], timeout=_CLOSING)
             thread.shutdown(wait=False)
 
     # -- inside -----------------------------------------------------------------------------
@@ -194,8 +202,6 @@ class Memory:
 
             self._store = FactStore.open(self.path)
             self._encoder = self._make_encoder(loop)
-            if self._encoder is not None:
-                self._encoder.start()
         return self._store
 
     def _close_store(self) -> None:
@@ -206,10 +212,10 @@ class Memory:
             except StorageError as error:
                 log.warning("memory: %s", error)
 
-    def _search(self, store: FactStore, query: str, project: str | None, limit: int) -> list[Hit]:
+    def _search(self, store: FactStore, query: str, project: str | None, limit: int, patience: float) -> list[Hit]:
         from reactagent_tui.core.memory.search import VectorIndex, search
 
-        encoder = self._encoder if self._encoder is not None and self._encoder.ready(PATIENCE) else None
+        encoder = self._encoder if self._encoder is not None and self._encoder.ready(patience) else None
         if encoder is not None and self._index is None:
             self._index = VectorIndex(store, encoder.name)
         return search(store, query, project=project, limit=limit, encoder=encoder, index=self._index)
@@ -217,12 +223,13 @@ class Memory:
     def _fill_later(self) -> None:
         """Make the vectors that are missing, in the background."""
         if self._filling is None or self._filling.done():
-            self._filling = asyncio.create_task(self._fill(), name="memory vectors")
+            self._filling = asyncio.get_running_loop().create_task(self._fill(), name="memory vectors")
 
     async def _fill(self) -> None:
         try:
+            await asyncio.sleep(_SETTLE)
             encoder = await self._do(lambda _store: self._encoder)
-            if encoder is not None and await asyncio.to_thread(encoder.ready, 60.0):
+            if encoder is not None and await _got_ready(encoder):
                 while await self._do(lambda store: self._fill_some(store, encoder)):
                     pass
         except StorageError:
@@ -236,3 +243,14 @@ class Memory:
         rows = [(fact_id, text, vector.tobytes()) for (fact_id, text), vector in zip(missing, vectors, strict=True)]
         store.put_vectors(encoder.name, rows)
         return True
+
+
+async def _got_ready(encoder: Encoder) -> bool:
+    """Wait for the encoder without a thread that the end of the program would have to wait for."""
+    encoder.start()
+    end = asyncio.get_running_loop().time() + _LOADING
+    while not encoder.ready(0.0):
+        if asyncio.get_running_loop().time() > end:
+            return False
+        await asyncio.sleep(_LOOK)
+    return True

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 QUESTION_SECONDS = 2.0
 """A prompt does not wait longer for its vector."""
-BATCH_SECONDS = 30.0
+BATCH_SECONDS = 10.0
 
 Book = Callable[[Usage], None]
 """Told what a call used."""

@@ -225,10 +225,11 @@ class FactStore:
             return [(row[0], row[1]) for row in rows]
 
     def _duplicate(self, text: str, project: str) -> Fact | None:
-        found = [fact_id for fact_id, _ in self.by_words(text, project, _NEAR)]
+        """A fact of the same scope or a wider one; what is to hold everywhere takes in that of any folder."""
+        found = [fact_id for fact_id, _ in self.by_words(text, project or None, _NEAR)]
         facts = self.some(found)
         exact = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM facts WHERE text = ? AND project IN ('', ?)", (text, project)
+            f"SELECT {_COLUMNS} FROM facts WHERE text = ? AND (project IN ('', ?) OR ? = '')", (text, project, project)
         ).fetchone()
         near = (facts[fact_id] for fact_id in found if fact_id in facts)
         return Fact(*exact) if exact else next((fact for fact in near if says_the_same(fact.text, text)), None)

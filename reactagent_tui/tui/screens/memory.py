@@ -117,7 +117,8 @@ class MemoryScreen(PickerScreen):
         fact, t = self._facts[item.id], self._t
         dates = t("memory.created", date=fact.created[:10])
         used = t("memory.used", n=fact.uses, date=fact.used[:10]) if fact.uses else t("memory.never_used")
-        place = f"{t(f'memory.scope.{fact.scope}')}  {clean_line(fact.project)}".rstrip()
+        here = fact.project in ("", self._project)
+        place = t(f"memory.scope.{fact.scope}") if here else clean_line(fact.project)
         lines = [f"#{fact.id}  {t(f'memory.kind.{fact.kind}')}", place, dates, used]
         return [TextBlock(clean(fact.text)), TextBlock(""), *(TextBlock(line, "dim") for line in lines)]
 
@@ -189,6 +190,8 @@ class MemoryScreen(PickerScreen):
             self._facts[str(fact.id)] = fact
             self._listed = sorted([*self._listed, str(fact.id)], key=int, reverse=True)
             self._refresh(self._t("memory.back"))
+            ids = [item.id for item in self._shown.items]
+            self._move_to(ids.index(str(fact.id)) if str(fact.id) in ids else self._shown.cursor)
 
     async def _asked(self, answer: Awaitable[Any]) -> Any:
         """The answer; None after telling what went wrong."""
