@@ -35,6 +35,8 @@ _SETTLE = 1.0
 _LOADING = 60.0
 _LOOK = 0.1
 _CLOSING = 3.0
+_FILLED_FIRST = 8
+"""Batches that get their vectors before a search that somebody asked for."""
 _BATCH = 64
 """Facts that get their vectors in one go; other questions come in between."""
 
@@ -216,6 +218,10 @@ class Memory:
         from reactagent_tui.core.memory.search import VectorIndex, search
 
         encoder = self._encoder if self._encoder is not None and self._encoder.ready(patience) else None
+        if encoder is not None and patience >= SEARCH_PATIENCE:
+            for _ in range(_FILLED_FIRST):  # facts that were saved by programs that ended at once
+                if not self._fill_some(store, encoder):
+                    break
         if encoder is not None and self._index is None:
             self._index = VectorIndex(store, encoder.name)
         return search(store, query, project=project, limit=limit, encoder=encoder, index=self._index)
