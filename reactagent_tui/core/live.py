@@ -33,6 +33,7 @@ from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
+from reactagent_tui.core.remembering import Recall, note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
     CurrentProvider,
@@ -250,6 +251,7 @@ class LiveSession(SessionState):
         if self.rewinder is not None:
             await self.rewinder.turns.close()
         await self.jobs.close(keep_jobs)
+        await note_facts(self.memory, self)
         self.file.close()
 
     # -- inside -----------------------------------------------------------------------------
@@ -274,13 +276,15 @@ class LiveSession(SessionState):
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
+        recall = Recall(self.memory, self.workdir, prompt, self.file.messages)
         turn = self.ledger.begin_turn()
         if self.budget is not None:
             self.budget.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn
         setup = self._setup(guard, current)
-        setup.steer = lambda: self._begin_step(setup, guard, current)
+        setup.steer = lambda: (*recall.take(), *self._begin_step(setup, guard, current))
+        setup.prepare = recall.find
         setup.fallbacks = self._fallbacks(setup, current)
         controller = self._controller = ReActController(setup)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")

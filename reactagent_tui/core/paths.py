@@ -31,6 +31,11 @@ class Paths:
         return self.state / "usage.db"
 
     @property
+    def memory_db(self) -> Path:
+        """Facts that last from session to session."""
+        return self.state / "memory.db"
+
+    @property
     def checkpoints(self) -> Path:
         return self.state / "checkpoints"
 

@@ -6,7 +6,6 @@ Single-threaded: everything here runs in the loop that made it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -34,8 +33,9 @@ from reactagent_tui.core.llm.pacing import Pacers
 from reactagent_tui.core.llm.registry import ModelChoice, Resolved, list_models, make_provider, resolve_model
 from reactagent_tui.core.llm.vocabulary import Vocabulary
 from reactagent_tui.core.local_watch import LocalWatch
-from reactagent_tui.core.log import Redactor, open_debug_log, open_log
+from reactagent_tui.core.log import Redactor, open_debug_log
 from reactagent_tui.core.paths import Paths, user_paths
+from reactagent_tui.core.program_log import ProgramLog, open_program_log
 from reactagent_tui.core.prompt.composer import PromptParts, Section, compose, join
 from reactagent_tui.core.prompt.project import instruction_files
 from reactagent_tui.core.prompt_gate import PromptGate, open_gate
@@ -43,6 +43,7 @@ from reactagent_tui.core.react.counting import WorkingMemory
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
+from reactagent_tui.core.remembering import open_memory
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Permissions
@@ -52,6 +53,7 @@ from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources
 from reactagent_tui.core.tools.builtin import POLLING, builtin_tools
 from reactagent_tui.core.tools.jobs import Keep
+from reactagent_tui.core.tools.memory import memory_tools
 from reactagent_tui.core.tools.pipeline import pipeline_tools, with_pipelines
 from reactagent_tui.core.tools.places import PathLocks
 from reactagent_tui.core.tools.process import sweep_all
@@ -94,7 +96,7 @@ class Runtime:
     _http: HttpPool = field(default_factory=HttpPool)
     _pacers: Pacers = field(default_factory=Pacers)
     _secrets: list[str] = field(default_factory=list[str])
-    _handlers: list[logging.Handler] = field(default_factory=list[logging.Handler])
+    _log: ProgramLog | None = None
     _locks: PathLocks = field(default_factory=PathLocks)
     _providers: dict[str, ChatProvider] = field(default_factory=dict[str, ChatProvider])
     _skills: dict[Path, SkillLibrary] = field(default_factory=dict[Path, SkillLibrary])
@@ -109,6 +111,9 @@ class Runtime:
         )
         self._asking: set[asyncio.Task[None]] = set()
         self.books = Books(self.loaded, self.paths, lambda: self.reporter)
+        self.memory = open_memory(
+            self.loaded, self.paths, self._http, lambda: self.reporter, lambda: self._secrets, self.sessions
+        )
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -129,7 +134,7 @@ class Runtime:
             )
         calibration = Calibration(paths.calibration)
         runtime = cls(loaded, paths, reporter, options, env, calibration=calibration)
-        runtime._open_log()
+        runtime._log = open_program_log(paths.logs, loaded.config.logging, env)
         return runtime
 
     # -- models -----------------------------------------------------------------------------
@@ -302,7 +307,7 @@ class Runtime:
             cache=cache,
             system=self._system,
             limits=_limits(config),
-            memory=WorkingMemory(**config.working_memory.model_dump()),
+            working_memory=WorkingMemory(**config.working_memory.model_dump()),
             budget=self.books.budget(file, ledger),
             fallback_models=config.fallback_models,
             make_provider=self.provider,
@@ -311,6 +316,7 @@ class Runtime:
             polling=POLLING,
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
+            memory=self.memory,
         )
         self.vocabulary().learn(provider.info, lambda: session.system(session))
         file.on_trouble = lambda text: self.reporter.emit(
@@ -323,6 +329,7 @@ class Runtime:
             session.jobs.restore(resume.events)
         session.gate = self._gate(session)
         self.sessions[session.id] = session
+        self.memory.warm()
         return session
 
     def _model_of(self, config: Config) -> str | None:
@@ -366,6 +373,7 @@ class Runtime:
             task.cancel()
         for session_id in list(self.sessions):
             await self.close_session(session_id, keep_jobs)
+        await self.memory.close()
         self._local.close()
         for provider in self._providers.values():
             await provider.aclose()
@@ -373,39 +381,10 @@ class Runtime:
         self.calibration.save()
         await sweep_all()
         await self.books.close()
-        self._close_log()
+        if self._log is not None:
+            self._log.close()
 
     # -- building ---------------------------------------------------------------------------
-
-    def _open_log(self) -> None:
-        """What the program notes about itself goes to a file, never to the screen or a pipe."""
-        settings = self.loaded.config.logging
-        keys = [value for name, value in self.env.items() if name.endswith("_API_KEY")]
-        try:
-            file = open_log(
-                self.paths.logs / "reactagent.log",
-                Redactor(keys),
-                level=settings.level,
-                max_bytes=settings.max_bytes,
-                backups=settings.backups,
-            )
-        except OSError:
-            return  # a state folder that cannot be written is told where it matters: with the session
-        root = logging.getLogger("reactagent_tui")
-        root.setLevel(settings.level.upper())
-        root.propagate = False
-        for handler in file.handlers:
-            root.addHandler(handler)
-            self._handlers.append(handler)
-
-    def _close_log(self) -> None:
-        root = logging.getLogger("reactagent_tui")
-        root.propagate = True
-        for handler in self._handlers:
-            root.removeHandler(handler)
-            with contextlib.suppress(OSError):  # a full disk: what was still to be written is lost
-                handler.close()
-        self._handlers.clear()
 
     def _toolkit(self, workdir: Path) -> Toolkit:
         settings = self.trust.config(workdir).config.tools
@@ -416,7 +395,7 @@ class Runtime:
             http=self._http,
             fetch_private=self.loaded.config.tools.fetch_private,
         )
-        return Toolkit([*tools, *skill_tools(partial(self.skills, workdir))])
+        return Toolkit([*tools, *skill_tools(partial(self.skills, workdir)), *memory_tools(self.memory, workdir)])
 
     def _key_variables(self) -> tuple[str, ...]:
         """Variables that hold provider keys: commands do not get them."""

@@ -31,8 +31,9 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
+from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
-from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.prompt.nested import NestedInstructions
 from reactagent_tui.core.prompt_gate import PromptGate
@@ -89,6 +90,8 @@ class SessionState:
     """Sub-agents. None: it may have none."""
     rewinder: Rewinder | None = None
     """What the agent did to files, and the way back. None: nothing is kept."""
+    memory: Memory | None = None
+    """What is remembered from session to session; shared by all."""
     files_seen: FilesSeen = field(default_factory=FilesSeen)
     calibration: Calibration = field(default_factory=Calibration)
     """Shared by the sessions of a process."""
@@ -96,7 +99,7 @@ class SessionState:
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     unasked: Unasked = field(default_factory=Unasked)
-    memory: WorkingMemory = field(default_factory=WorkingMemory)
+    working_memory: WorkingMemory = field(default_factory=WorkingMemory)
     """What the user allows a request to hold of the history."""
     without_skills: frozenset[str] = frozenset()
     """Skills that this session does without, as the user decided."""
@@ -105,8 +108,9 @@ class SessionState:
     _next_call: NextCall = field(default_factory=NextCall)
 
     def __post_init__(self) -> None:
+        self._opened_at = len(self.file.messages)
         self._queue = MessageQueue(self._queue_changed)
-        self._counters = Counters(self.calibration, lambda: self.ledger.rows, lambda: self.memory)
+        self._counters = Counters(self.calibration, lambda: self.ledger.rows, lambda: self.working_memory)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
         self.jobs = SessionJobs(
             lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
@@ -134,6 +138,11 @@ class SessionState:
     def counter(self) -> WindowCounter:
         """Estimates for the present model."""
         return self._counters.of(self.provider.info)
+
+    @property
+    def talk(self) -> Sequence[Message]:
+        """What was said since this session was opened."""
+        return self.file.messages[self._opened_at :]
 
     def totals(self) -> CostTotals:
         return self.ledger.totals()

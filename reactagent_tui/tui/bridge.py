@@ -120,6 +120,8 @@ class Bridge:
         if agent is None or agent.thread is None:
             return
         agent.keep_jobs = keep_jobs
+        if agent.runtime is not None and agent.runtime.memory.rules.auto:
+            seconds += 20.0  # the model notes facts at the end
         try:
             agent.loop.call_soon_threadsafe(self._set_closing, agent)
         except RuntimeError:

@@ -12,6 +12,7 @@ from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.jobs import job_commands
+from reactagent_tui.core.commands.memory import memory_commands
 from reactagent_tui.core.commands.permissions import permission_commands
 from reactagent_tui.core.commands.pipelines import pipeline_commands
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
@@ -57,6 +58,7 @@ def basic_commands() -> CommandRegistry:
             *spending_commands(),
             *job_commands(),
             *pipeline_commands(),
+            *memory_commands(),
         ]
     )
 

@@ -16,6 +16,7 @@ from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
+from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.messages import Message
 from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
 from reactagent_tui.core.prompt.composer import Section
@@ -81,6 +82,8 @@ class SessionLike(PipelineSession, Protocol):
 
 class RuntimeLike(Protocol):
     """The part of the runtime that commands use."""
+
+    memory: Memory
 
     @property
     def store(self) -> SessionStore: ...
@@ -228,6 +231,10 @@ class SessionHost:
 
     def config_lines(self) -> list[tuple[str, str, str]]:
         return self.runtime.config_lines()
+
+    @property
+    def memory(self) -> Memory:
+        return self.runtime.memory
 
     @property
     def todo(self) -> TodoList:

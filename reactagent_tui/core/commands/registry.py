@@ -20,6 +20,7 @@ from reactagent_tui.core.errors import SkillError
 from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
+from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
 from reactagent_tui.core.safety.grants import Grants
@@ -109,6 +110,8 @@ class Host(Protocol):
     def todo(self) -> TodoList: ...
     @property
     def context(self) -> SessionContext: ...
+    @property
+    def memory(self) -> Memory: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
 

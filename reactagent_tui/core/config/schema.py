@@ -240,6 +240,38 @@ class SandboxSettings(Section):
         return cast("object", value)
 
 
+class MemorySettings(Section):
+    """What is remembered from session to session; `memory: off` is the same as `enabled: false`."""
+
+    enabled: bool = True
+    auto: bool = False
+    """Let the model note facts at the end of a session, in a call of its own."""
+    embeddings: Literal["local", "provider", "off"] = "local"
+    """Search by meaning besides words: with the extra `memory`, with the model below, or not at all."""
+    embedding_model: str | None = None
+    """`provider/model` for `embeddings: provider`."""
+    recall: Annotated[int, Field(ge=0, le=20)] = 5
+    """Facts told with a prompt, at most."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_a_switch(cls, value: object) -> object:
+        if isinstance(value, bool):  # YAML reads a bare `off` as false
+            return {"enabled": value}
+        return {"enabled": value == "on"} if value in ("on", "off") else value
+
+    @field_validator("embeddings", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object) -> object:
+        return "off" if value is False else value
+
+    @model_validator(mode="after")
+    def _names_a_model(self) -> MemorySettings:
+        if self.embeddings == "provider" and not self.embedding_model:
+            raise ValueError("embeddings: provider needs embedding_model, as provider/model")
+        return self
+
+
 class UiSettings(Section):
     """The screen."""
 
@@ -293,6 +325,7 @@ class Config(Section):
     agents: AgentSettings = AgentSettings()
     hooks: HookSettings = HookSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    memory: MemorySettings = MemorySettings()
     ui: UiSettings = UiSettings()
     logging: LogSettings = LogSettings()
 

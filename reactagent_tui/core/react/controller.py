@@ -172,6 +172,7 @@ class ReActController:
     # -- the loop ---------------------------------------------------------------------------
 
     async def _loop(self) -> None:
+        await self.setup.prepare()
         while True:
             await self._check_limits()
             self._take_steered()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -90,6 +90,10 @@ def no_messages() -> Sequence[UserMessage]:
     return ()
 
 
+async def nothing_first() -> None:
+    """Nothing to wait for before the first step."""
+
+
 @dataclass
 class RunSetup:
     """Everything one run works with; made by the runtime, or by hand in fifteen lines."""
@@ -120,6 +124,8 @@ class RunSetup:
     polling: frozenset[str] = frozenset()
     steer: Callable[[], Sequence[UserMessage]] = no_messages
     """Takes the messages that wait for a step boundary."""
+    prepare: Callable[[], Awaitable[None]] = nothing_first
+    """Awaited before the first step; a stop cancels it."""
     protocol: ActionProtocol | None = None
     """Always this one; None: chosen per model by `protocols`."""
     protocols: Protocols = field(default_factory=Protocols)

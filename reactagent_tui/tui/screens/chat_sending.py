@@ -48,6 +48,11 @@ class ChatSending(ChatSession):
         if message.kind == "command" or (message.kind == "" and message.text == "?"):
             self._command(message.text)
             return
+        if message.kind == "memory":
+            fact = message.text[1:].strip()
+            if fact:
+                me.run_worker(partial(self._core_command, f"/memory save {fact}"), exit_on_error=False)
+            return
         if message.kind in ("shell", "shell_private"):
             command = message.text.lstrip("!").strip()
             if command:

@@ -177,6 +177,13 @@ def open_agents(chat: ChatScreen, _arguments: str = "") -> None:
     open_agents(chat)
 
 
+def open_memory(chat: ChatScreen, _arguments: str = "") -> None:
+    """What is remembered from session to session."""
+    from reactagent_tui.tui.screens.memory import open_screen
+
+    chat.run_worker(partial(open_screen, chat), exit_on_error=False)
+
+
 def open_call(chat: ChatScreen, call_id: str) -> None:
     """The whole output of one call, on a screen of its own."""
     chat.run_worker(partial(_open_call, chat, call_id), exit_on_error=False)
@@ -253,11 +260,12 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "rewind": open_rewind,
     "jobs": open_jobs,
     "agents": open_agents,
+    "memory": open_memory,
     "language": change_language,
     "quit": _quit,
     "exit": _quit,
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"context", "cost", "jobs", "model", "resume", "rewind"})
+_ONLY_BARE = frozenset({"context", "cost", "jobs", "memory", "model", "resume", "rewind"})
 """With arguments these belong to the core."""

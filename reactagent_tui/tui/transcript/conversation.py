@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reactagent_tui.core.display import DisplayBlock
+from reactagent_tui.core.display import DisplayBlock, TextBlock, clean_line
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.tui.transcript.chunks import Chunk
 from reactagent_tui.tui.transcript.column import Column
@@ -76,7 +76,7 @@ class Conversation:
 
     def _user_item(self, message: UserMessage) -> Item | None:
         if message.origin in _SILENT_ORIGINS:
-            return None
+            return self._recalled(message) if message.origin == "reminder" else None
         shown = message.text if message.shown is None else message.shown
         if message.origin == "summary":
             return NoticeItem(self._t("transcript.compacted"))
@@ -88,6 +88,14 @@ class Conversation:
             attachments=[attachment.path for attachment in message.attachments],
             number=number,
         )
+
+    def _recalled(self, message: UserMessage) -> Item | None:
+        """What was remembered is told to the user as well; other reminders are not shown."""
+        from reactagent_tui.core.memory.recalled import recalled_in
+
+        facts = recalled_in(message)
+        blocks = tuple(TextBlock(clean_line(fact), "dim") for fact in facts)
+        return NoticeItem(self._t("memory.recalled"), "info", blocks) if facts else None
 
     def add_notice(self, text: str, level: Level, blocks: Sequence[DisplayBlock]) -> None:
         self._put(NoticeItem(text, level, blocks))

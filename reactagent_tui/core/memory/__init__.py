@@ -1,0 +1,1 @@
+"""What the program remembers from session to session: facts, found by words and by meaning."""

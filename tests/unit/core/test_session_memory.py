@@ -1,0 +1,177 @@
+"""Memory in a session: facts go with the first request of a turn, once; tools; commands; notes at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactagent_tui.core.commands.basic import basic_commands
+from reactagent_tui.core.commands.host import SessionHost
+from reactagent_tui.core.commands.registry import CommandResult, execute
+from reactagent_tui.core.config.loader import Overrides
+from reactagent_tui.core.display import block_to_text
+from reactagent_tui.core.events import Notice
+from reactagent_tui.core.live import LiveSession
+from reactagent_tui.core.memory.memory import Memory, MemoryRules
+from reactagent_tui.core.memory.recalled import recalled_in
+from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.remembering import facts_of
+from reactagent_tui.core.reporter import RecordingReporter
+from reactagent_tui.core.runtime import Options, Runtime
+from reactagent_tui.locales import Translator
+from tests.fakes.scripted import Beat, ScriptedProvider, call, say
+
+
+@pytest.fixture
+def reporter() -> RecordingReporter:
+    return RecordingReporter()
+
+
+@pytest.fixture
+async def runtime(reporter: RecordingReporter, clean_place: Path) -> AsyncIterator[Runtime]:
+    runtime = Runtime.load(reporter, Options(demo=True, overrides=Overrides(mode="ask")))
+    runtime.memory = Memory(runtime.paths.memory_db)  # words only: no encoder is loaded
+    yield runtime
+    await runtime.close()
+
+
+def opened(runtime: Runtime, workdir: Path, *replies: list[Beat]) -> tuple[LiveSession, ScriptedProvider]:
+    session = runtime.open_session(workdir)
+    session.provider = provider = ScriptedProvider(replies)
+    return session, provider
+
+
+async def command(runtime: Runtime, session: LiveSession, arguments: str) -> CommandResult:
+    result = await execute(basic_commands(), SessionHost(runtime, session, Translator("en")), "memory", arguments)
+    assert isinstance(result, CommandResult)
+    return result
+
+
+async def told(runtime: Runtime, session: LiveSession, arguments: str = "") -> str:
+    return "\n".join(block_to_text(block) for block in (await command(runtime, session, arguments)).blocks)
+
+
+async def test_facts_join_the_first_request_of_a_turn_and_only_once(runtime: Runtime, clean_place: Path) -> None:
+    place = str(clean_place)
+    await runtime.memory.save("The tests run with make check", "command", project=place)
+    await runtime.memory.save("The tests of the bank run with tox", "command", project="/bank")
+    listing = call(("list_dir", "{}"))
+    session, provider = opened(runtime, clean_place, listing, say("ok"), say("again"))
+    await session.run(UserMessage("how do the tests run?"))
+    await session.run(UserMessage("and how do the tests run now?"))
+    first, second, third = provider.requests
+    recalled = [recalled_in(message) for message in session.file.messages]
+    assert [facts for facts in recalled if facts] == [("(command) The tests run with make check",)]
+    assert [bool(facts) for facts in recalled[:2]] == [False, True]
+    for request in (first, second, third):
+        assert str(request.messages).count("make check") == 1
+        assert request.messages[: len(first.messages)] == first.messages
+        assert (request.system, request.tools) == (first.system, first.tools)
+    assert "make check" not in first.system
+
+
+async def test_the_model_saves_and_searches_without_being_asked_for_permission(
+    runtime: Runtime, clean_place: Path
+) -> None:
+    save = call(("memory_save", json.dumps({"text": "Use four spaces", "kind": "preference", "scope": "global"})))
+    secret = call(("memory_save", json.dumps({"text": "the password is hunter2"})))
+    search = call(("memory_search", json.dumps({"query": "how many spaces"})))
+    session, _ = opened(runtime, clean_place, save, secret, search, say("done"))
+    session.set_mode("plan")
+    await session.run(UserMessage("remember it"))
+    results = [m for m in session.file.messages if getattr(m, "call_id", None)]
+    assert [getattr(m, "is_error", None) for m in results] == [False, True, False]
+    assert "Use four spaces" in getattr(results[2], "text", "")
+    (fact,) = await runtime.memory.facts()
+    assert (fact.text, fact.scope, fact.kind, fact.session) == ("Use four spaces", "global", "preference", session.id)
+
+
+async def test_the_command_lists_searches_saves_edits_and_forgets(runtime: Runtime, clean_place: Path) -> None:
+    session, _ = opened(runtime, clean_place)
+    assert "Nothing is remembered" in await told(runtime, session)
+    assert await told(runtime, session, "save Run `make test` for tests") == (
+        "Remembered #1 (here): Run `make test` for tests"
+    )
+    assert "(everywhere)" in await told(runtime, session, "save -g I like tea")
+    assert "Known already" in await told(runtime, session, "save -g I like tea!")
+    listed = await told(runtime, session)
+    assert ("#1" in listed, "#2" in listed, "I like tea!" in listed) == (True, True, True)
+    assert "#2" not in await told(runtime, session, "search tests")
+    assert "#2" in await told(runtime, session, "search tea")
+    assert (await command(runtime, session, "edit 1")).draft == "/memory edit 1 Run `make test` for tests"
+    assert "#1 (here): Run `make`" in await told(runtime, session, "edit #1 Run `make`")
+    assert "Forgotten #1" in await told(runtime, session, "forget #1")
+    for wrong in ("forget 1", "edit 99 x", "forget ²", "dance", "save", "save the password is hunter2"):
+        assert (await command(runtime, session, wrong)).level == "error", wrong
+    assert len(await runtime.memory.facts()) == 1
+
+
+async def test_off_means_no_tools_and_no_facts(runtime: Runtime, clean_place: Path) -> None:
+    await runtime.memory.save("The tests run with make check", "command")
+    runtime.memory.rules = MemoryRules(enabled=False)
+    session, provider = opened(runtime, clean_place, say("ok"))
+    await session.run(UserMessage("how do the tests run?"))
+    assert len(provider.requests[0].messages) == 1
+    assert not any("memory" in tool.name for tool in provider.requests[0].tools)
+    assert (await command(runtime, session, "")).level == "error"
+
+
+async def test_a_broken_file_is_told_once_and_the_turn_goes_on(reporter: RecordingReporter, clean_place: Path) -> None:
+    runtime = Runtime.load(reporter, Options(demo=True))
+    runtime.paths.memory_db.parent.mkdir(parents=True, exist_ok=True)
+    runtime.paths.memory_db.write_bytes(b"no database " * 500)
+    session, _ = opened(runtime, clean_place, say("one"), say("two"))
+    for _ in range(2):
+        result = await session.run(UserMessage("hello there"))
+        assert result.reason == "ANSWER"
+    notices = [event for event in reporter.events if isinstance(event, Notice) and event.key == "memory.trouble"]
+    assert len(notices) == 1
+    await runtime.close()
+
+
+async def test_with_auto_the_model_notes_facts_at_the_end_and_it_is_booked(runtime: Runtime, clean_place: Path) -> None:
+    runtime.memory.rules = MemoryRules(auto=True)
+    noted = [
+        {"text": "The user likes tea", "kind": "preference"},
+        {"text": "the password is hunter2", "kind": "lesson"},
+        {"text": "Tests need Redis", "kind": "odd"},
+    ]
+    session, provider = opened(runtime, clean_place, say("ok"), say(f"Here:\n```json\n{json.dumps(noted)}\n```"))
+    await session.run(UserMessage("remember that I like tea"))
+    await runtime.close_session(session.id)
+    row = session.ledger.rows[-1]
+    assert (row.cause, row.usage.input, row.ended is not None) == ("memory", 100, True)
+    assert "remember that I like tea" in str(provider.requests[-1].messages)
+    facts = {(fact.text, fact.kind, fact.scope) for fact in await runtime.memory.facts()}
+    assert facts == {("The user likes tea", "preference", "global"), ("Tests need Redis", "lesson", "project")}
+
+
+async def test_without_auto_or_without_an_answer_no_call_is_made(runtime: Runtime, clean_place: Path) -> None:
+    session, provider = opened(runtime, clean_place, say("ok"))
+    await session.run(UserMessage("hello"))
+    await runtime.close_session(session.id)
+    assert len(provider.requests) == 1
+    runtime.memory.rules = MemoryRules(auto=True)
+    quiet, provider = opened(runtime, clean_place)
+    await runtime.close_session(quiet.id)
+    assert provider.requests == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "facts"),
+    [
+        ('[{"text": "a", "kind": "lesson"}]', [("a", "lesson")]),
+        ('Sure: [{"text": "a"}, {"text": " "}] done', [("a", "")]),
+        ("[]", []),
+        ("nothing", []),
+        ('["a"]', []),
+        ('{"text": "a"}', []),
+        (json.dumps([{"text": str(n), "kind": "x"} for n in range(9)]), [(str(n), "x") for n in range(5)]),
+    ],
+)
+def test_a_reply_that_is_no_list_of_facts_holds_none(reply: str, facts: list[Any]) -> None:
+    assert facts_of(reply) == facts
