@@ -20,6 +20,7 @@ from reactagent_tui.core.llm.registry import resolve_model
 from reactagent_tui.core.paths import data_dir, user_paths
 from reactagent_tui.core.safety.permissions import MODES
 from reactagent_tui.core.skills.loader import SkillLibrary, default_sources
+from reactagent_tui.core.skills.models import normalise
 from reactagent_tui.headless import runner
 from reactagent_tui.tui.key_names import normal_key
 from reactagent_tui.tui.keymap import CONTEXTS, build_keymap
@@ -75,8 +76,8 @@ def test_flags_exist(capsys: pytest.CaptureFixture[str]) -> None:
 def test_slash_commands_exist(tmp_path: Path) -> None:
     skills = SkillLibrary(default_sources(user_paths({"HOME": str(tmp_path)}), tmp_path))
     known = {command.name for command in basic_commands().all()} | set(screen_commands.NAMES)
-    known |= {skill.name for skill in skills.all()} | {"name"}
-    named = {name for text in code(PROSE) for name in re.findall(r"^/(\w+)", text)}
+    known |= {normalise(skill.name) for skill in skills.all()} | {"name"}
+    named = {normalise(name) for text in code(PROSE) for name in re.findall(r"^/([\w-]+)", text)}
     assert len(named) > 8
     assert named - known == set()
 
