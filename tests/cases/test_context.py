@@ -32,12 +32,12 @@ FULL = {"openai": OPENAI, "anthropic": ANTHROPIC, "in-the-stream": NO_ROOM}
 
 def test_an_output_larger_than_the_window(place: Place, server: ModelServer) -> None:
     """The output goes to disk, its note to the model, and no summary is paid for."""
-    place.more_config = WINDOW.format("")
+    place.more_config = WINDOW.replace("8000", "12000").format("")
     server.play(shell(FLOOD), say("read in pieces"))
     ended = place.run("--mode", "auto", "-p", "go")
     assert (ended.code, ended.stdout) == (0, "read in pieces\n")
     assert len(server.exchanges) == 2
-    assert len(json.dumps(server.wait(2).body)) < 8_000 * 4
+    assert len(json.dumps(server.wait(2).body)) < 12_000 * 4
     assert place.run("-c", "--mode", "auto", "-p", "hi").stdout == "OK-TURN-3\n"
 
 

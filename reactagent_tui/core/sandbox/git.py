@@ -176,5 +176,5 @@ def _scratch_index(own: Path | None) -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix="reactagent-index-") as folder:
         index = Path(folder, "index")
         if own is not None and own.is_file():
-            shutil.copyfile(own, index)
+            shutil.copy2(own, index)  # with its time: git looks again at files that changed in the second of the index
         yield index

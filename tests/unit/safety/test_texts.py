@@ -14,7 +14,8 @@ from reactagent_tui.core.safety.command_data import command_data, is_key_file, k
 PACKAGE = Path(reactagent_tui.__file__).parent
 USED = {
     key
-    for file in (PACKAGE / "core" / "safety").glob("*.py")
+    for folder in ("safety", "pipeline")
+    for file in (PACKAGE / "core" / folder).glob("*.py")
     for key in re.findall(r"[\"'{ ]((?:risk|asks)\.[a-z_]+)", file.read_text(encoding="utf-8"))
 }
 

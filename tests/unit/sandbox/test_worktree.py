@@ -110,6 +110,19 @@ def test_what_the_user_changed_meanwhile_is_merged(repo: Path, state: Path) -> N
     assert (repo / "mine.txt").read_text() == "mine\n"
 
 
+def test_an_edit_in_the_second_of_the_index_is_seen(repo: Path, state: Path) -> None:
+    """Same size, same time stamp: only the time of the index tells git to look into the file."""
+    git(repo, "config", "core.trustctime", "false")
+    tree, _notes = open_worktree(repo, state, "s1")
+    work(tree)
+    before = (repo / "a.txt").stat()
+    (repo / "a.txt").write_text("one\ntwo\nthree\nfour\nFIVE\n")
+    for path in (repo / "a.txt", repo / ".git" / "index"):
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert apply(tree, state).merged == ("a.txt",)
+    assert (repo / "a.txt").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
+
+
 @pytest.mark.parametrize("clash", ["same line", "deleted", "ignored file", "link on the way"])
 def test_a_conflict_changes_nothing(repo: Path, state: Path, clash: str, tmp_path: Path) -> None:
     tree, _notes = open_worktree(repo, state, "s1")
