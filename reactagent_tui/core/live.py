@@ -245,6 +245,7 @@ class LiveSession(SessionState):
             await self.rewinder.turns.close()
         await self.jobs.close(keep_jobs)
         self.file.close()
+        self.presence.leave()
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sandboxing import SessionSandbox
+from reactagent_tui.core.sessions.presence import Presence
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
@@ -101,6 +102,7 @@ class SessionState:
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
         self._counters = Counters(self.calibration, lambda: self.ledger.rows)
+        self.presence = Presence(self.file.folder)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
         self.jobs = SessionJobs(
             lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)

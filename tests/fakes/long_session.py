@@ -9,9 +9,9 @@ from pathlib import Path
 from reactagent_tui.core.paths import folder_slug
 from reactagent_tui.core.sessions.records import Record, encode
 
-_STEMS = "time clock cart test file index window token price model stream cache query parse route panel draft".split()
+_STEMS = ("time", "clock", "cart", "test", "file", "index", "window", "token", "price", "model", "stream", "cache")
 _TAILS = ("", "s", "_id", "er", "ing", "_map", "List", "2", "_at", "Port")
-_CHINESE = "会话 索引 搜索 时钟 测试 错误 修复 价格 模型 缓存".split()
+_CHINESE = ("会话", "索引", "搜索", "时钟", "测试", "错误", "修复", "价格", "模型", "缓存")
 STAMP = "2026-11-30T10:00:00.000Z"
 
 
@@ -20,7 +20,7 @@ def vocabulary(seed: int, words: int = 3000) -> list[str]:
     dice = random.Random(seed)
     letters = "abcdefghijklmnopqrstuvwxyz"
     rare = ["".join(dice.choices(letters, k=dice.randint(4, 10))) for _ in range(words)]
-    return [stem + tail for stem in _STEMS for tail in _TAILS] + _CHINESE + rare
+    return [stem + tail for stem in _STEMS for tail in _TAILS] + [*_CHINESE, *rare]
 
 
 def session_bytes(messages: int, workdir: Path, session_id: str, *, seed: int = 0, needle: str = "") -> bytes:

@@ -23,7 +23,7 @@ from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Mode
-from reactagent_tui.core.sessions.store import SessionSummary
+from reactagent_tui.core.sessions.store import SessionFile, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.skills.models import Skill
 from reactagent_tui.core.tools.jobs import SessionJobs
@@ -105,6 +105,9 @@ class Host(Protocol):
     def todo(self) -> TodoList: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
+    @property
+    def file(self) -> SessionFile: ...
+    async def fork_session(self, keep: int | None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from reactagent_tui.core.sessions.index_text import (
     chunks,
     fold,
     has_word,
+    pairs,
     snippet,
     trigram_query,
     words_of,
@@ -34,7 +35,6 @@ SEARCH_TIME = 0.15
 """Seconds after which a search gives what it has found so far."""
 BATCH = 4_000_000
 """Bytes of a file that are taken in with one transaction."""
-MOST_PREFIXES = 400
 _FACTS = tuple(Facts.__slots__)
 _TABLES = f"""
 CREATE TABLE files (
@@ -44,7 +44,7 @@ CREATE TABLE chunks (number INTEGER PRIMARY KEY, file INTEGER NOT NULL, body TEX
 CREATE INDEX chunks_file ON chunks (file, number);
 CREATE VIRTUAL TABLE words USING fts5(
     body, content='chunks', content_rowid='number', tokenize='trigram', detail=none, columnsize=0);
-CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
+CREATE VIRTUAL TABLE pairs USING fts5(body, content='', tokenize='ascii', detail=none, columnsize=0);
 PRAGMA user_version = {VERSION};
 """
 T = TypeVar("T")
@@ -211,6 +211,7 @@ class SessionIndex:
             for body in chunks(texts):
                 row = db.execute("INSERT INTO chunks (file, body) VALUES (?, ?)", (number, body)).lastrowid
                 db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, body))
+                db.execute("INSERT INTO pairs (rowid, body) VALUES (?, ?)", (row, pairs(body)))
         return more_left
 
     @staticmethod
@@ -284,22 +285,12 @@ def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[tup
     """(chunk, file) of every chunk that may hold the word."""
     if len(word) == 1:
         return db.execute("SELECT number, file FROM chunks ORDER BY number DESC")
-    if len(word) == 2:
-        # a chunk's last two characters begin no trigram, so the newest words are looked for as its end as well
-        terms = [row[0] for row in db.execute(*_beginning_with(word))]
-        query = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
-        if len(terms) >= MOST_PREFIXES:
-            return db.execute("SELECT number, file FROM chunks ORDER BY number DESC")
-        ends = db.execute("SELECT number, file FROM chunks WHERE lower(substr(body, -2)) = ?", (word,))
-        if not query:
-            return ends
-    else:
-        query, ends = trigram_query(word), ()
+    table, query = ("pairs", pairs(word)) if len(word) == 2 else ("words", trigram_query(word))
     db.set_progress_handler(lambda: time.monotonic() > until + 0.05, 20_000)
     try:
         rows = db.execute(
-            "SELECT chunks.number, chunks.file FROM words JOIN chunks ON chunks.number = words.rowid "
-            "WHERE words MATCH ?",
+            f"SELECT chunks.number, chunks.file FROM {table} JOIN chunks ON chunks.number = {table}.rowid "
+            f"WHERE {table} MATCH ?",
             (query,),
         ).fetchall()
     except sqlite3.OperationalError as error:
@@ -308,13 +299,7 @@ def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[tup
         rows = []  # time was up
     finally:
         db.set_progress_handler(None, 0)
-    return [*rows, *ends]
-
-
-def _beginning_with(two: str) -> tuple[str, tuple[str, str, int]]:
-    """Terms of the index that begin with two characters."""
-    after = two[0] + chr(min(ord(two[1]) + 1, 0x10FFFF))
-    return "SELECT term FROM terms WHERE term >= ? AND term < ? LIMIT ?", (two, after, MOST_PREFIXES)
+    return rows
 
 
 def _known(db: sqlite3.Connection, path: Path) -> tuple[int, int, Facts]:
@@ -331,6 +316,7 @@ def _facts(values: Sequence[Any]) -> Facts:
 def _drop_texts(db: sqlite3.Connection, number: int) -> None:
     for row, body in db.execute("SELECT number, body FROM chunks WHERE file = ?", (number,)).fetchall():
         db.execute("INSERT INTO words (words, rowid, body) VALUES ('delete', ?, ?)", (row, body))
+        db.execute("INSERT INTO pairs (pairs, rowid, body) VALUES ('delete', ?, ?)", (row, pairs(body)))
     db.execute("DELETE FROM chunks WHERE file = ?", (number,))
 
 

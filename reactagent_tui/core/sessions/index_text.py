@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, cast
 
 from reactagent_tui.core.sessions.records import BadLine, Record, decode
 
-CHUNK = 8_000
+CHUNK = 16_000
 """Characters that are searched together: small enough to be read in no time, large enough to keep the index small."""
 PIECE = 100_000
 """Characters kept of one message."""
@@ -144,6 +145,12 @@ def trigram_query(word: str) -> str:
     """The full-text query for a word of three characters or more: all its trigrams, in any place."""
     grams = dict.fromkeys(word[i : i + 3] for i in range(len(word) - 2))
     return " AND ".join('"' + gram.replace('"', '""') + '"' for gram in list(grams)[:40])
+
+
+def pairs(text: str) -> str:
+    """Every two neighbouring characters of a text as a word of its own: what queries of two characters look up."""
+    folded = text.casefold()
+    return " ".join({f"{ord(a):x}x{ord(b):x}" for a, b in set(pairwise(folded))})
 
 
 def has_word(text: str, word: str) -> bool:
