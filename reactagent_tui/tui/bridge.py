@@ -213,9 +213,9 @@ class Bridge:
 
         return await self.query(run)
 
-    async def switch(self, wanted: str | None) -> None:
+    async def switch(self, wanted: str | None, *, fork: bool = False) -> None:
         """Show another session: None opens a new one, a text names an earlier one."""
-        await self.query(lambda agent: switch(agent, self.start_with.workdir, wanted))
+        await self.query(lambda agent: switch(agent, self.start_with.workdir, wanted, fork=fork))
 
     async def query(self, ask: Callable[[Agent], Awaitable[T]]) -> T:
         """Run a coroutine in the agent's loop and wait for its value in this one."""

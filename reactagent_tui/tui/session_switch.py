@@ -34,7 +34,7 @@ async def switch(agent: Agent, start_folder: Path, wanted: str | None, *, fork: 
     resumed = None
     if wanted is not None:
         for session in runtime.sessions.values():
-            if session.id == wanted:
+            if session.id == wanted and not fork:
                 agent.session = session
                 session.announce()
                 agent.reporter.repeat(session.id)

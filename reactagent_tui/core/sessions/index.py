@@ -40,13 +40,14 @@ _TABLES = f"""
 CREATE TABLE files (
     number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL,
     done INTEGER NOT NULL, modified INTEGER NOT NULL, {", ".join(f"{name} NOT NULL" for name in _FACTS)});
-CREATE TABLE chunks (number INTEGER PRIMARY KEY, file INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE INDEX chunks_file ON chunks (file, number);
+CREATE TABLE chunks (number INTEGER PRIMARY KEY, body TEXT NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(
     body, content='chunks', content_rowid='number', tokenize='trigram', detail=none, columnsize=0);
 CREATE VIRTUAL TABLE pairs USING fts5(body, content='', tokenize='ascii', detail=none, columnsize=0);
 PRAGMA user_version = {VERSION};
 """
+FILE_BITS = 24
+"""A chunk's number is its file's number, shifted by so much, plus its place in the file: no other look-up is needed."""
 T = TypeVar("T")
 
 
@@ -127,8 +128,10 @@ class SessionIndex:
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
         try:
+            db.execute("PRAGMA page_size = 8192")
             _patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
             db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA cache_size = -16000")
             if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
                 self._make_tables(db)
         except BaseException:
@@ -157,7 +160,7 @@ class SessionIndex:
     def _update(self, db: sqlite3.Connection, stop: Callable[[], bool]) -> int:
         known = {row[0]: row[1:] for row in db.execute("SELECT path, inode, size, modified, done FROM files")}
         read = 0
-        for path, stat in _files(self.root):
+        for path, stat in session_files(self.root):
             before = known.pop(str(path), None)
             if before is not None and before[:3] == (stat.st_ino, stat.st_size, stat.st_mtime_ns):
                 continue
@@ -208,8 +211,13 @@ class SessionIndex:
             )
             if not number:
                 number = db.execute("SELECT number FROM files WHERE path = ?", (str(path),)).fetchone()[0]
+            first, last = _rows(number)
+            row = db.execute(
+                "SELECT coalesce(max(number), ?) FROM chunks WHERE number BETWEEN ? AND ?", (first, first, last)
+            ).fetchone()[0]
             for body in chunks(texts):
-                row = db.execute("INSERT INTO chunks (file, body) VALUES (?, ?)", (number, body)).lastrowid
+                row += 1
+                db.execute("INSERT INTO chunks (number, body) VALUES (?, ?)", (row, body))
                 db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, body))
                 db.execute("INSERT INTO pairs (rowid, body) VALUES (?, ?)", (row, pairs(body)))
         return more_left
@@ -267,11 +275,10 @@ def _holding(
         if has_word(session.facts.shown, word):
             found[number] = session.facts.shown
     places: dict[int, list[int]] = {}
-    for row, file in _candidates(db, word, until):
-        if file in sessions and file not in found:
-            places.setdefault(file, []).append(row)
+    for row in _candidates(db, word, until):
+        places.setdefault(row >> FILE_BITS, []).append(row)
     for number in sessions:
-        for row in places.get(number, ()):
+        for row in () if number in found else places.get(number, ()):
             if time.monotonic() > until:
                 return found, False
             body = db.execute("SELECT body FROM chunks WHERE number = ?", (row,)).fetchone()
@@ -281,25 +288,25 @@ def _holding(
     return found, time.monotonic() <= until
 
 
-def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[tuple[int, int]]:
-    """(chunk, file) of every chunk that may hold the word."""
+def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[int]:
+    """The numbers of the chunks that may hold the word."""
     if len(word) == 1:
-        return db.execute("SELECT number, file FROM chunks ORDER BY number DESC")
+        return (row[0] for row in db.execute("SELECT number FROM chunks ORDER BY number DESC"))
     table, query = ("pairs", pairs(word)) if len(word) == 2 else ("words", trigram_query(word))
     db.set_progress_handler(lambda: time.monotonic() > until + 0.05, 20_000)
     try:
-        rows = db.execute(
-            f"SELECT chunks.number, chunks.file FROM {table} JOIN chunks ON chunks.number = {table}.rowid "
-            f"WHERE {table} MATCH ?",
-            (query,),
-        ).fetchall()
+        return [row[0] for row in db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (query,))]
     except sqlite3.OperationalError as error:
         if _is_damaged(error):
             raise
-        rows = []  # time was up
+        return ()  # time was up
     finally:
         db.set_progress_handler(None, 0)
-    return rows
+
+
+def _rows(file: int) -> tuple[int, int]:
+    """Between which numbers the chunks of a file lie."""
+    return file << FILE_BITS, ((file + 1) << FILE_BITS) - 1
 
 
 def _known(db: sqlite3.Connection, path: Path) -> tuple[int, int, Facts]:
@@ -309,21 +316,22 @@ def _known(db: sqlite3.Connection, path: Path) -> tuple[int, int, Facts]:
 
 def _facts(values: Sequence[Any]) -> Facts:
     named: dict[str, Any] = dict(zip(_FACTS, values, strict=True))
-    named["unfinished"] = bool(named["unfinished"])
+    named.update(unfinished=bool(named["unfinished"]))
     return Facts(**named)
 
 
 def _drop_texts(db: sqlite3.Connection, number: int) -> None:
-    for row, body in db.execute("SELECT number, body FROM chunks WHERE file = ?", (number,)).fetchall():
+    rows = _rows(number)
+    for row, body in db.execute("SELECT number, body FROM chunks WHERE number BETWEEN ? AND ?", rows).fetchall():
         db.execute("INSERT INTO words (words, rowid, body) VALUES ('delete', ?, ?)", (row, body))
         db.execute("INSERT INTO pairs (pairs, rowid, body) VALUES ('delete', ?, ?)", (row, pairs(body)))
-    db.execute("DELETE FROM chunks WHERE file = ?", (number,))
+    db.execute("DELETE FROM chunks WHERE number BETWEEN ? AND ?", rows)
 
 
-def _files(root: Path) -> list[tuple[Path, os.stat_result]]:
-    """Every session file, newest first."""
+def session_files(root: Path, slug: str | None = None) -> list[tuple[Path, os.stat_result]]:
+    """Every session file, or those of one folder, newest first."""
     found: list[tuple[Path, os.stat_result]] = []
-    for folder in _folders(root):
+    for folder in _folders(root) if slug is None else [str(root / slug)]:
         for entry in _folders(folder):
             path = f"{entry}/session.jsonl"
             with suppress(OSError):

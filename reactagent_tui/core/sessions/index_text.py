@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, cast
 
 from reactagent_tui.core.sessions.records import BadLine, Record, decode
 
-CHUNK = 16_000
+CHUNK = 8_000
 """Characters that are searched together: small enough to be read in no time, large enough to keep the index small."""
 PIECE = 100_000
 """Characters kept of one message."""
@@ -150,7 +151,12 @@ def trigram_query(word: str) -> str:
 def pairs(text: str) -> str:
     """Every two neighbouring characters of a text as a word of its own: what queries of two characters look up."""
     folded = text.casefold()
-    return " ".join({f"{ord(a):x}x{ord(b):x}" for a, b in set(pairwise(folded))})
+    return " ".join({_pair(a, b) for a, b in set(pairwise(folded))})
+
+
+@lru_cache(maxsize=50_000)
+def _pair(a: str, b: str) -> str:
+    return f"{ord(a):x}x{ord(b):x}"
 
 
 def has_word(text: str, word: str) -> bool:
