@@ -107,3 +107,14 @@ def record_of(file: SessionFile) -> dict[str, Any]:
         "messages": [message_to_record(message) for message in file.messages],
         "usage": [dict(row) for row in file.usage_rows],
     }
+
+
+def messages_through_prompt(messages: Sequence[Message], number: int) -> int:
+    """How many messages there are up to the end of the turn that holds the user's prompt of this number (from 0)."""
+    shown = -1
+    for i, message in enumerate(messages):
+        if isinstance(message, UserMessage) and message.origin in ("user", "steer", "follow_up", "skill"):
+            shown += 1
+        if shown == number:
+            return next((start for start in turn_starts(messages) if start > i), len(messages))
+    return len(messages)

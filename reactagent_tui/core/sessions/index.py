@@ -275,10 +275,11 @@ def _holding(
         if has_word(session.facts.shown, word):
             found[number] = session.facts.shown
     places: dict[int, list[int]] = {}
-    for row in _candidates(db, word, until):
+    for row in _candidates(db, word, until) if len(word) > 1 else ():
         places.setdefault(row >> FILE_BITS, []).append(row)
     for number in sessions:
-        for row in () if number in found else places.get(number, ()):
+        rows = places.get(number, ()) if len(word) > 1 else _rows_of(db, number)
+        for row in () if number in found else rows:
             if time.monotonic() > until:
                 return found, False
             body = db.execute("SELECT body FROM chunks WHERE number = ?", (row,)).fetchone()
@@ -289,9 +290,7 @@ def _holding(
 
 
 def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[int]:
-    """The numbers of the chunks that may hold the word."""
-    if len(word) == 1:
-        return (row[0] for row in db.execute("SELECT number FROM chunks ORDER BY number DESC"))
+    """The numbers of the chunks that may hold a word of two characters or more."""
     table, query = ("pairs", pairs(word)) if len(word) == 2 else ("words", trigram_query(word))
     db.set_progress_handler(lambda: time.monotonic() > until + 0.05, 20_000)
     try:
@@ -302,6 +301,11 @@ def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[int
         return ()  # time was up
     finally:
         db.set_progress_handler(None, 0)
+
+
+def _rows_of(db: sqlite3.Connection, file: int) -> Iterable[int]:
+    query = "SELECT number FROM chunks WHERE number BETWEEN ? AND ? ORDER BY number DESC"
+    return (row[0] for row in db.execute(query, _rows(file)))
 
 
 def _rows(file: int) -> tuple[int, int]:

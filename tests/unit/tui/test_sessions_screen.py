@@ -127,3 +127,36 @@ async def test_fork_command_from_a_turn(clean_place: Path) -> None:
         assert "second thing" not in kit.text
         await kit.send("/fork 7")
         await kit.until(lambda: "There is no 7" in kit.text)
+
+
+async def test_a_badge_leads_to_the_session_that_asks(clean_place: Path) -> None:
+    async with chat_app(clean_place, mode="ask") as kit:
+        first = kit.chat.session_id
+        await kit.send("create hello.txt")
+        await kit.until(lambda: kit.chat.dock.is_open)
+        await kit.pilot.press("ctrl+n")
+        await kit.until(lambda: kit.chat.session_id != first)
+        await kit.until(lambda: kit.chat.others.counts(kit.chat.session_id) == (1, 0))
+        assert "need you" in str(kit.chat.header.paint(120, 1)[0])
+        screen = await opened(kit)
+        assert any(label.startswith("? ") for label in labels(screen))
+        await kit.pilot.press("escape")
+        await kit.until(lambda: kit.app.screen is kit.chat)
+        await kit.pilot.press("f9")
+        await kit.until(lambda: kit.chat.session_id == first and kit.chat.dock.is_open)
+        assert kit.chat.others.counts(kit.chat.session_id) == (0, 0)
+        await kit.pilot.press("alt+2")
+        await kit.until(lambda: kit.chat.session_id != first)
+
+
+async def test_fork_at_the_cursor(clean_place: Path) -> None:
+    file = earlier(clean_place, "first thing", "second thing")
+    async with chat_app(clean_place) as kit:
+        await kit.app.bridge.switch(file.id)
+        await kit.until(lambda: "second thing" in kit.text)
+        await kit.pilot.pause()
+        kit.chat.transcript.set_cursor(kit.chat.transcript.column.items[1])
+        kit.chat.do_fork()
+        await kit.until(lambda: kit.chat.session_id != file.id)
+        assert "first thing" in kit.text
+        assert "second thing" not in kit.text
