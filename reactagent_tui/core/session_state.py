@@ -31,7 +31,7 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
-from reactagent_tui.core.message_queue import MessageQueue, QueueKind
+from reactagent_tui.core.message_queue import MessageQueue, QueueKind, queue_of, queue_record
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.prompt_gate import PromptGate
@@ -101,6 +101,8 @@ class SessionState:
 
     def __post_init__(self) -> None:
         self._queue = MessageQueue(self._queue_changed)
+        self._queue.restore(queue_of(self.file.events))
+        self._queue_kept = queue_record(self._queue.whole())
         self._counters = Counters(self.calibration, lambda: self.ledger.rows)
         self.presence = Presence(self.file.folder)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
@@ -211,6 +213,10 @@ class SessionState:
             self._emit(BudgetChanged, scope=tightest.scope, limit=tightest.limit, spent=tightest.spent)
 
     def _queue_changed(self) -> None:
+        kept = queue_record(self._queue.whole())
+        if kept != self._queue_kept:
+            self._queue_kept = kept
+            self.file.append("event", {"name": "queue", "items": kept})
         self._emit(QueueChanged, items=self._queue.items)
 
     def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:

@@ -82,24 +82,31 @@ async def check(folder: Path, acks: list[dict[str, Any]], figures: Figures) -> N
     paths = user_paths({"HOME": str(folder / "home")})
     path = Path(next(ack["text"] for ack in acks if ack["kind"] == "ready"))
     file = SessionStore.at(paths).load(path)
-    lines = path.read_bytes().count(b"\n") + 1
+    lines = _lines(path)
     if any(bad.number < lines - 1 for bad in file.bad_lines):
         fail(f"bad lines inside: {file.bad_lines}")
     killed = acks[-1]["at"]
     figures.moments[acks[-2]["kind"]] += 1
     _check_loss(file, acks, killed, figures, fail)
     for name in ("sessions.db", "usage.db"):
-        database = paths.state / name
-        if database.exists():
-            with closing(sqlite3.connect(database)) as db:
-                if (found := db.execute("PRAGMA integrity_check").fetchone()) != ("ok",):
-                    fail(f"{name}: {found}")
+        _check_database(paths.state / name, fail)
     _check_files(folder / "work", fail)
     await _resume(folder, path, fail)
     index = SessionIndex.at(paths)
     index.update()
     if len(index.search("prompt after", seconds=10).hits) != 1:
         fail("the index does not find what was said after the crash")
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") + 1
+
+
+def _check_database(path: Path, fail: Any) -> None:
+    if path.exists():
+        with closing(sqlite3.connect(path)) as db:
+            if (found := db.execute("PRAGMA integrity_check").fetchone()) != ("ok",):
+                fail(f"{path.name}: {found}")
 
 
 def _check_files(folder: Path, fail: Any) -> None:
