@@ -29,6 +29,7 @@ examples:
   reactagent doctor                   tries the model out: what works, what its server lacks
   reactagent skill list               skills; skill install URL, update, remove, new
   reactagent pipeline list            runs of pipeline skills (run NAME "query", resume DIR)
+  reactagent sessions list            earlier work (show, export, delete, --all, --json)
   reactagent models                   every model that can be used now, with window and price
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
@@ -40,6 +41,7 @@ COMMANDS: dict[str, str] = {
     "models": "reactagent_tui.headless.models",
     "pipeline": "reactagent_tui.headless.pipeline",
     "prices": "reactagent_tui.headless.prices",
+    "sessions": "reactagent_tui.headless.sessions",
     "skill": "reactagent_tui.headless.skill",
     "stats": "reactagent_tui.headless.stats",
 }
@@ -82,7 +84,8 @@ FLAGS = (
         "-p", "--print", kind="optional", metavar="TASK", help="answer on stdout without a screen; - or a pipe: stdin"
     ),
     Flag("-c", "--continue", kind="switch", name="resume_last", help="go on with the newest session of this folder"),
-    Flag("-r", "--resume", metavar="ID", help="go on with a session, by id or title"),
+    Flag("-r", "--resume", metavar="ID", help="go on with a session, by id, title or text in it"),
+    Flag("--fork", kind="switch", help="with -c or -r: go on in a copy"),
     Flag("-m", "--model", help="model: name, provider/name, or demo"),
     Flag("--provider", help="provider preset, e.g. deepseek, openai, ollama"),
     Flag("--api-base", metavar="URL", help="address of an OpenAI-compatible server"),
@@ -123,6 +126,8 @@ def main(argv: list[str] | None = None) -> int:
         args.cwd = workdir
     if args.resume is not None and not args.resume.strip():
         return _usage("-r needs a session: its id or its title; -c takes the newest one")
+    if args.fork and not (args.resume_last or args.resume):
+        return _usage("--fork needs -c or -r: what is to be copied?")
     if args.print is not None:
         return _headless(args)
     if args.output is not None:
@@ -234,6 +239,7 @@ def _headless(args: Arguments) -> int:
         workdir=Path(args.cwd or os.getcwd()),
         output=args.output or "text",
         resume="" if args.resume_last else args.resume,
+        fork=args.fork,
         options=options,
         verbose=args.verbose,
         keep_jobs=args.keep_jobs,
@@ -302,6 +308,7 @@ def _screen(args: Arguments) -> int:
             workdir=args.cwd or os.getcwd(),
             prompt=" ".join(args.prompt),
             resume="" if args.resume_last else args.resume,
+            fork=args.fork,
             make_options=lambda: _options(args),
             config_file=args.config,
             demo=args.demo,

@@ -253,6 +253,7 @@ class LiveSession(SessionState):
         await self.jobs.close(keep_jobs)
         await note_facts(self.memory, self)
         self.file.close()
+        self.presence.leave()
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from reactagent_tui.core.events import QueuedMessage
-from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.messages import UserMessage, message_from_record, message_to_record
 
 QueueKind = Literal["steer", "follow_up"]
 
@@ -33,10 +33,15 @@ class MessageQueue:
         """What waits, whole; read from another thread by the watchdog."""
         return tuple((self._messages.get(i.id, UserMessage(i.text)), i.kind) for i in tuple(self._items))
 
+    def restore(self, waiting: Iterable[tuple[UserMessage, QueueKind]]) -> None:
+        """What an earlier program left waiting; nobody is told yet."""
+        for message, kind in waiting:
+            item = QueuedMessage(secrets.token_hex(4), message.shown or message.text, kind)
+            self._messages[item.id] = message
+            self._items.append(item)
+
     def add(self, message: UserMessage, kind: QueueKind) -> None:
-        item = QueuedMessage(secrets.token_hex(4), message.shown or message.text, kind)
-        self._messages[item.id] = message
-        self._items.append(item)
+        self.restore([(message, kind)])
         self.changed()
 
     def next(self) -> UserMessage:
@@ -65,3 +70,23 @@ class MessageQueue:
 
     def _message(self, item: QueuedMessage) -> UserMessage:
         return self._messages.pop(item.id, UserMessage(item.text))
+
+
+def queue_record(waiting: Sequence[tuple[UserMessage, QueueKind]]) -> list[dict[str, Any]]:
+    """What waits, for the session file: a crash must not lose it."""
+    return [{"kind": kind, "message": message_to_record(message)} for message, kind in waiting]
+
+
+def queue_of(events: Sequence[Mapping[str, Any]]) -> list[tuple[UserMessage, QueueKind]]:
+    """What waited last by the events of a session file; what cannot be read is left out."""
+    found: list[tuple[UserMessage, QueueKind]] = []
+    newest: Mapping[str, Any] = next((event for event in reversed(events) if event.get("name") == "queue"), {})
+    items: Sequence[Mapping[str, Any]] = newest.get("items") or ()
+    for item in items:
+        try:
+            message = message_from_record(item["message"])
+        except (KeyError, TypeError, ValueError):
+            continue
+        if isinstance(message, UserMessage):
+            found.append((message, "steer" if item.get("kind") == "steer" else "follow_up"))
+    return found

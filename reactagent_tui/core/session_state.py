@@ -32,7 +32,7 @@ from reactagent_tui.core.events import (
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.memory.memory import Memory
-from reactagent_tui.core.message_queue import MessageQueue, QueueKind
+from reactagent_tui.core.message_queue import MessageQueue, QueueKind, queue_of, queue_record
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.money import CostTotals
 from reactagent_tui.core.prompt.nested import NestedInstructions
@@ -49,6 +49,7 @@ from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.safety.permissions import Mode, Permissions
 from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sandboxing import SessionSandbox
+from reactagent_tui.core.sessions.presence import Presence
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.todo_list import TodoList
@@ -110,7 +111,10 @@ class SessionState:
     def __post_init__(self) -> None:
         self._opened_at = len(self.file.messages)
         self._queue = MessageQueue(self._queue_changed)
+        self._queue.restore(queue_of(self.file.events))
+        self._queue_kept = queue_record(self._queue.whole())
         self._counters = Counters(self.calibration, lambda: self.ledger.rows, lambda: self.working_memory)
+        self.presence = Presence(self.file.folder)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
         self.jobs = SessionJobs(
             lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
@@ -224,6 +228,10 @@ class SessionState:
             self._emit(BudgetChanged, scope=tightest.scope, limit=tightest.limit, spent=tightest.spent)
 
     def _queue_changed(self) -> None:
+        kept = queue_record(self._queue.whole())
+        if kept != self._queue_kept:
+            self._queue_kept = kept
+            self.file.append("event", {"name": "queue", "items": kept})
         self._emit(QueueChanged, items=self._queue.items)
 
     def notice(self, key: str, *, level: Literal["info", "warn", "error"] = "info", **params: Any) -> None:

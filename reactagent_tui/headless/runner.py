@@ -39,6 +39,8 @@ from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.runtime import Options, Runtime
 from reactagent_tui.core.sandbox.git import SandboxError
+from reactagent_tui.core.sessions.forking import resume as resume_session
+from reactagent_tui.core.sessions.index import SessionIndex
 from reactagent_tui.core.tools.process import sweep_now
 from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
 
@@ -76,7 +78,8 @@ class Task:
     workdir: Path
     output: Format = "text"
     resume: str | None = None
-    """Session id, title, or "" for the newest of this folder."""
+    """Session id, title, text in it, or "" for the newest of this folder."""
+    fork: bool = False
     options: Options = field(default_factory=Options)
     verbose: bool = False
     keep_jobs: bool = False
@@ -96,7 +99,7 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         for warning in runtime.loaded.warnings:
             reporter.say(warning, always=True)
         local = await runtime.use_local_server()
-        session = runtime.open_session(task.workdir, resume=_resumed(runtime, task))
+        session = runtime.open_session(task.workdir, resume=_resumed(runtime, task, reporter))
         if local is not None:
             used = {"model": local.model.name, "server": local.server.title, "base": local.server.base}
             reporter.say(t("local.used", **used), always=True)
@@ -216,16 +219,17 @@ def stop_on_signals(session: LiveSession) -> Iterator[set[int]]:
             loop.remove_signal_handler(number)
 
 
-def _resumed(runtime: Runtime, task: Task) -> Any:
+def _resumed(runtime: Runtime, task: Task, reporter: HeadlessReporter) -> Any:
     if task.resume is None:
         return None
     workdir = Path(os.path.realpath(task.workdir))
-    if task.resume:
-        return runtime.store.find(task.resume, workdir)
-    latest = runtime.store.latest(workdir)
-    if latest is None:
+    index = SessionIndex.at(runtime.paths)
+    resumed = resume_session(runtime.store, index, task.resume, workdir, fork=task.fork)
+    if resumed is None:
         raise StorageError(f"there is no earlier session in {workdir}; start one without -c")
-    return latest
+    if resumed.open_elsewhere:
+        reporter.say(reporter.t("session.open_elsewhere"), always=True)
+    return resumed.file
 
 
 @dataclass

@@ -71,6 +71,7 @@ class ReactAgentApp(App[int]):
                 make_options=start.make_options,
                 t=t,
                 resume=start.resume,
+                fork=start.fork,
                 after_load=self._after_load,
                 when_idle=_warm,
             ),

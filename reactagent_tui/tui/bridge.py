@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from reactagent_tui.tui.agent_reporter import AgentReporter, StopsAgents
+from reactagent_tui.tui.session_switch import fork_open, switch
 
 if TYPE_CHECKING:
     from reactagent_tui.core.commands.registry import CommandResult, Unknown
@@ -64,6 +65,8 @@ class AgentStart(NamedTuple):
     t: Callable[..., str]
     resume: str | None = None
     """Session id or title; "" for the newest of the folder; None for a new session."""
+    fork: bool = False
+    """Go on with a fork of the session to resume."""
     demo_fallback: bool = True
     """Start in demo when no model is configured."""
     after_load: Callable[[Runtime], None] | None = None
@@ -73,7 +76,7 @@ class AgentStart(NamedTuple):
 
 
 @dataclass
-class _Agent:
+class Agent:
     """One agent thread: its loop and what lives in it."""
 
     loop: asyncio.AbstractEventLoop
@@ -85,6 +88,8 @@ class _Agent:
     keep_jobs: Keep = "kept"
     """Which background jobs run on after the end."""
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    told_of_neighbours: set[str] = field(default_factory=set[str])
+    """Folders in which another open session was noticed."""
 
 
 class Bridge:
@@ -99,8 +104,8 @@ class Bridge:
         self._drain_pending = False
         self._ui_loop: asyncio.AbstractEventLoop | None = None
         self._ui_context = contextvars.copy_context()
-        self._agent: _Agent | None = None
-        self._waiting: list[Callable[[_Agent], None]] = []
+        self._agent: Agent | None = None
+        self._waiting: list[Callable[[Agent], None]] = []
         self._ready = False
         self._stop_asked: float | None = None
         self._unheard: list[tuple[UserMessage, Literal["steer", "follow_up"]]] = []
@@ -144,7 +149,7 @@ class Bridge:
         sent = (message, kind)
         self._unheard.append(sent)
 
-        def call(agent: _Agent) -> None:
+        def call(agent: Agent) -> None:
             if sent in self._unheard and agent is self._agent and agent.session is not None:
                 self._unheard.remove(sent)
                 agent.session.submit(message, kind)
@@ -194,23 +199,27 @@ class Bridge:
         from reactagent_tui.core.commands.host import SessionHost
         from reactagent_tui.core.commands.registry import execute
 
-        async def run(agent: _Agent) -> CommandResult | Unknown:
+        async def run(agent: Agent) -> CommandResult | Unknown:
             assert agent.runtime is not None
             assert agent.session is not None
 
-            async def switch(wanted: str | None) -> None:
-                await self._switch(agent, wanted)
-
-            host = SessionHost(agent.runtime, agent.session, self.start_with.t, switch)
+            folder = self.start_with.workdir
+            host = SessionHost(
+                agent.runtime,
+                agent.session,
+                self.start_with.t,
+                lambda wanted: switch(agent, folder, wanted),
+                lambda keep: fork_open(agent, keep, folder),
+            )
             return await execute(basic_commands(), host, name, arguments)
 
         return await self.query(run)
 
-    async def switch(self, wanted: str | None) -> None:
+    async def switch(self, wanted: str | None, *, fork: bool = False) -> None:
         """Show another session: None opens a new one, a text names an earlier one."""
-        await self.query(lambda agent: self._switch(agent, wanted))
+        await self.query(lambda agent: switch(agent, self.start_with.workdir, wanted, fork=fork))
 
-    async def query(self, ask: Callable[[_Agent], Awaitable[T]]) -> T:
+    async def query(self, ask: Callable[[Agent], Awaitable[T]]) -> T:
         """Run a coroutine in the agent's loop and wait for its value in this one."""
         loop = asyncio.get_running_loop()
         result: asyncio.Future[T] = loop.create_future()
@@ -228,7 +237,7 @@ class Bridge:
 
             loop.call_soon_threadsafe(put)
 
-        def begin(agent: _Agent) -> None:
+        def begin(agent: Agent) -> None:
             async def work() -> T:
                 return await ask(agent)
 
@@ -294,12 +303,12 @@ class Bridge:
         self._stop_asked = None
         return True
 
-    async def _ping(self, agent: _Agent) -> bool:
+    async def _ping(self, agent: Agent) -> bool:
         answered = threading.Event()
         self._post(agent, answered.set)
         return await asyncio.to_thread(answered.wait, PING_PATIENCE)
 
-    def _replace_agent(self, agent: _Agent) -> None:
+    def _replace_agent(self, agent: Agent) -> None:
         """The agent's loop does not answer: leave its thread behind and open the session in a new one."""
         log.error("the agent's loop does not answer; starting a new one")
         assert agent.session is not None
@@ -323,19 +332,19 @@ class Bridge:
 
     def _start_agent(self, resume: str | None) -> None:
         loop = asyncio.new_event_loop()
-        agent = _Agent(loop, AgentReporter(partial(self._push_of, self.generation)))
+        agent = Agent(loop, AgentReporter(partial(self._push_of, self.generation)))
         agent.thread = threading.Thread(target=self._run_agent, args=(agent, resume), name="agent", daemon=True)
         self._agent = agent
         agent.thread.start()
 
-    def _run_agent(self, agent: _Agent, resume: str | None) -> None:
+    def _run_agent(self, agent: Agent, resume: str | None) -> None:
         asyncio.set_event_loop(agent.loop)
         try:
             agent.loop.run_until_complete(self._agent_main(agent, resume))
         finally:
             agent.loop.close()
 
-    async def _agent_main(self, agent: _Agent, resume: str | None) -> None:
+    async def _agent_main(self, agent: Agent, resume: str | None) -> None:
         from reactagent_tui.core.errors import ReactAgentError
 
         agent.closing = asyncio.Event()
@@ -362,7 +371,7 @@ class Bridge:
         assert agent.runtime is not None
         await agent.runtime.close(agent.keep_jobs)
 
-    async def _open(self, agent: _Agent, resume: str | None) -> None:
+    async def _open(self, agent: Agent, resume: str | None) -> None:
         from dataclasses import replace
 
         from reactagent_tui.core.errors import ConfigError
@@ -380,35 +389,13 @@ class Bridge:
             runtime.options = replace(options, demo=True)
             demo = True
         agent.runtime = runtime
-        await self._switch(agent, resume)
+        fork = self.start_with.fork and self.generation == 0
+        await switch(agent, self.start_with.workdir, resume, fork=fork)
         if local is not None and agent.session is not None:
             agent.session.notice(
                 "local.used", model=local.model.name, server=local.server.title, base=local.server.base
             )
         self.push(AgentReady(demo, runtime.loaded.warnings))
-
-    async def _switch(self, agent: _Agent, wanted: str | None) -> None:
-        runtime = agent.runtime
-        assert runtime is not None
-        workdir = self.start_with.workdir if agent.session is None else Path(agent.session.file.header.workdir)
-        resumed = None
-        if wanted is not None:
-            for session in runtime.sessions.values():
-                if session.id == wanted:
-                    agent.session = session
-                    session.announce()
-                    agent.reporter.repeat(session.id)
-                    return
-            resumed = runtime.store.find(wanted, workdir) if wanted else runtime.store.latest(workdir)
-        opened = runtime.open_session(workdir, resume=resumed)
-        await runtime.begin_sandbox(opened)
-        agent.session = opened
-        await runtime.windows_known()
-        agent.session.announce()
-        agent.reporter.repeat(agent.session.id)
-        runtime.ask_trust(agent.session)
-        if wanted == "" and resumed is None:
-            agent.session.notice("session.none_to_resume", level="warn")
 
     def _now_ready(self) -> None:
         self._ready = True
@@ -416,7 +403,7 @@ class Bridge:
         for call in waiting:
             self._when_ready(call)
 
-    def _when_ready(self, call: Callable[[_Agent], None]) -> None:
+    def _when_ready(self, call: Callable[[Agent], None]) -> None:
         """Run in the agent's loop, now or once it is there: what is typed during the start is not lost.
 
         The call is bound to the agent it was posted to: one that was left behind cannot touch its successor.
@@ -428,20 +415,20 @@ class Bridge:
         self._post(agent, lambda: call(agent))
 
     def _with_session(self, act: Callable[[LiveSession], object]) -> None:
-        def call(agent: _Agent) -> None:
+        def call(agent: Agent) -> None:
             if agent.session is not None:
                 act(agent.session)
 
         self._when_ready(call)
 
     @staticmethod
-    def _post(agent: _Agent, call: Callable[[], object]) -> None:
+    def _post(agent: Agent, call: Callable[[], object]) -> None:
         try:
             agent.loop.call_soon_threadsafe(call)
         except RuntimeError:
             log.debug("the agent's loop has ended")
 
     @staticmethod
-    def _set_closing(agent: _Agent) -> None:
+    def _set_closing(agent: Agent) -> None:
         if agent.closing is not None:
             agent.closing.set()

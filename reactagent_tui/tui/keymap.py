@@ -113,6 +113,8 @@ _SCREEN: _Rows = {
     "model*": "ctrl+l",
     "mode*": "shift+tab",
     "new_session*": "ctrl+n",
+    "next_session*": "f9",
+    **{f"session_{number}*": f"alt+{number}" for number in range(1, 10)},
     "ledger*": "f4",
     "fallback*": "f6",
     "background*": "f7",

@@ -18,6 +18,7 @@ class Start(NamedTuple):
     workdir: str
     prompt: str = ""
     resume: str | None = None
+    fork: bool = False
     make_options: Callable[[], Options | int] = lambda: 0
     config_file: str | None = None
     demo: bool = False

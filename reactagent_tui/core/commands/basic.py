@@ -19,6 +19,7 @@ from reactagent_tui.core.commands.registry import Command, CommandRegistry, Comm
 from reactagent_tui.core.commands.rewinding import rewind_commands
 from reactagent_tui.core.commands.sandbox import USAGE as SANDBOX_USAGE
 from reactagent_tui.core.commands.sandbox import sandbox
+from reactagent_tui.core.commands.session_files import session_file_commands
 from reactagent_tui.core.commands.skills import show_skills
 from reactagent_tui.core.commands.spending import spending_commands
 from reactagent_tui.core.commands.todo import USAGE as TODO_USAGE
@@ -59,6 +60,7 @@ def basic_commands() -> CommandRegistry:
             *job_commands(),
             *pipeline_commands(),
             *memory_commands(),
+            *session_file_commands(),
         ]
     )
 

@@ -107,8 +107,15 @@ async def _cannot_switch(_wanted: str | None) -> None:
     """Without a screen there is one session: `-r` chooses it."""
 
 
+async def _cannot_fork(_keep: int | None) -> None:
+    """The same."""
+
+
 class SessionHost:
-    """Implements `Host` for commands. `switch(None)` opens a new session, `switch(text)` resumes one."""
+    """Implements `Host` for commands. `switch(None)` opens a new session, `switch(text)` resumes one.
+
+    `fork(n)` goes on in a new session with the first n messages.
+    """
 
     def __init__(
         self,
@@ -116,11 +123,13 @@ class SessionHost:
         session: SessionLike,
         t: Translate,
         switch: Callable[[str | None], Awaitable[None]] = _cannot_switch,
+        fork: Callable[[int | None], Awaitable[None]] = _cannot_fork,
     ) -> None:
         self.runtime = runtime
         self.session = session
         self.t = t
         self._switch = switch
+        self._fork = fork
 
     @property
     def workdir(self) -> Path:
@@ -130,6 +139,10 @@ class SessionHost:
     def session_folder(self) -> Path:
         """Where the session's own files are."""
         return self.session.file.folder
+
+    @property
+    def file(self) -> SessionFile:
+        return self.session.file
 
     @property
     def messages(self) -> list[Message]:
@@ -249,3 +262,6 @@ class SessionHost:
 
     async def resume_session(self, wanted: str) -> None:
         await self._switch(wanted)
+
+    async def fork_session(self, keep: int | None) -> None:
+        await self._fork(keep)

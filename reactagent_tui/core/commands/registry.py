@@ -25,7 +25,7 @@ from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Mode
-from reactagent_tui.core.sessions.store import SessionSummary
+from reactagent_tui.core.sessions.store import SessionFile, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.skills.models import Skill
 from reactagent_tui.core.tools.jobs import SessionJobs
@@ -114,6 +114,9 @@ class Host(Protocol):
     def memory(self) -> Memory: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
+    @property
+    def file(self) -> SessionFile: ...
+    async def fork_session(self, keep: int | None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +32,10 @@ from reactagent_tui.core.sessions.marks import Mark, Marks
 from reactagent_tui.core.sessions.records import BadLine, Record, RecordType, decode, encode
 
 Clock = Callable[[], datetime]
+
+
+class NoSessionError(StorageError):
+    """Nothing has that name."""
 
 
 def utc_now() -> datetime:
@@ -104,10 +108,13 @@ class SessionFile:
         """Write one record. Never raises for a full or broken disk: see `on_trouble` and `unsaved`."""
         if self.sealed:
             return
+        self._queue(kind, data)
+        self._write()
+
+    def _queue(self, kind: RecordType, data: Mapping[str, Any]) -> None:
         self._seq += 1
         stamp = self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._unsaved.append(encode(Record(kind, self._seq, stamp, data)))
-        self._write()
 
     def append_message(self, message: Message) -> None:
         """Add a message to the history and to the file."""
@@ -126,6 +133,14 @@ class SessionFile:
         if mark is not None:
             self.append("compaction", {"undo": True})
         return mark
+
+    def append_all(self, messages: Iterable[Message]) -> None:
+        """Add messages that were said elsewhere; written at once."""
+        for message in messages:
+            self.messages.append(message)
+            self._queue("message", {"message": message_to_record(message)})
+        self._unsaved = [b"".join(self._unsaved)] if self._unsaved else []
+        self._write()
 
     def rewind(self, keep: int) -> None:
         """Go back to the first `keep` messages. The file keeps all of them, and so does `cut`."""
@@ -278,7 +293,7 @@ class SessionStore:
                 names = ", ".join(s.header.id for s in near[:5])
                 raise StorageError(f"{wanted!r} names more than one session: {names}")
         known = ", ".join(s.header.id for s in (candidates + elsewhere)[:5]) or "none yet"
-        raise StorageError(f"no session {wanted!r}; newest: {known}")
+        raise NoSessionError(f"no session {wanted!r}; newest: {known}")
 
 
 def _header_record(header: SessionHeader) -> dict[str, Any]:

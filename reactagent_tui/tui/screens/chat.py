@@ -19,6 +19,7 @@ from reactagent_tui.tui.compat import resume_first
 from reactagent_tui.tui.ladder import Ladder, Situation
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.chat_keys import ChatKeys
+from reactagent_tui.tui.screens.chat_others import Others
 from reactagent_tui.tui.screens.next_price import NextPrice
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.agent_tree import AgentTree
@@ -95,6 +96,7 @@ class ChatScreen(ChatKeys):
         self.boards: Boards | None = None
         """Agents and pipelines of this program, from their first event on."""
         self.next_price = NextPrice(self)
+        self.others = Others()
 
     @property
     def home(self) -> ReactAgentApp:

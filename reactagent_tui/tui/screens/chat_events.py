@@ -46,7 +46,7 @@ from reactagent_tui.core.money import budget_line
 from reactagent_tui.core.reporter import Question
 from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
-from reactagent_tui.tui.screens import chat_agents
+from reactagent_tui.tui.screens import chat_agents, chat_others
 from reactagent_tui.tui.screens.chat_jobs import job_changed
 from reactagent_tui.tui.screens.transcript_events import add_event
 from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
@@ -62,6 +62,7 @@ _ARRIVING = (TextDelta, ThinkingDelta, ToolCallDelta, MessageFinished)
 def apply_all(chat: ChatScreen, found: Sequence[FromAgent]) -> None:
     """Apply events in order; neighbouring deltas of one message are merged."""
     for event in merged(found):
+        chat_others.heard(chat, event)
         _apply(chat, event)
     chat_agents.show_changes(chat)
 

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from reactagent_tui.tui.ladder import CtrlC, Esc
 from reactagent_tui.tui.screens import screen_commands
-from reactagent_tui.tui.screens.chat_sending import ChatSending
+from reactagent_tui.tui.screens.chat_others import SessionKeys
 from reactagent_tui.tui.transcript.widget import Transcript
 from reactagent_tui.tui.widgets.agent_tree import AgentTree
 from reactagent_tui.tui.widgets.approval_dock import ApprovalDock
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODES = ("ask", "edits", "plan", "auto")
 
 
-class ChatKeys(ChatSending):
+class ChatKeys(SessionKeys):
     """Third layer of `ChatScreen`."""
 
     # -- keys -------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from reactagent_tui.core.cost.price_tag import PriceTag
     from reactagent_tui.core.llm.registry import ModelChoice
-    from reactagent_tui.core.sessions.store import SessionSummary
     from reactagent_tui.tui.screens.chat import ChatScreen
 
 PACE = 0.3
@@ -52,7 +51,7 @@ class NextPrice:
         draft = "" if chat.prompt.kind else chat.prompt.draft.text  # a command goes to no model
 
         async def ask(agent: Any) -> PriceTag:
-            self._problem = await _warm(agent)
+            self._problem = await warm(agent)
             return agent.session.price_tag(draft)
 
         tag = await chat.home.bridge.query(ask)
@@ -67,7 +66,7 @@ class NextPrice:
         self._expiry = None if tag.expires is None else chat.set_timer(tag.expires + PACE, self.changed)
 
 
-async def _warm(agent: Any) -> str:
+async def warm(agent: Any) -> str:
     """Reading the price data takes 0.2 s: not in the agent's loop, and not at all where nothing is paid."""
     return "" if agent.session.provider.info.local else await asyncio.to_thread(_warm_all)
 
@@ -90,29 +89,15 @@ def _warm_all() -> str:
     return PriceBook.warm()
 
 
-async def sessions_with_prices(agent: Any) -> tuple[list[SessionSummary], list[PriceTag | None]]:
-    """The sessions of the folder, and what resuming each would send. Runs in the agent's loop."""
-    from reactagent_tui.core.react.next_call import tags_to_resume
-
-    await _warm(agent)
-    found = await asyncio.to_thread(agent.runtime.store.list, agent.session.workdir)
-    return found, await tags_to_resume(agent.session, [summary.path for summary in found])
-
-
 def model_detail(choice: ModelChoice, tag: PriceTag | None, t: Translate) -> str:
     """`≈ 41.2k in   $0.103    128k`: the next call there, and the window. Or why the model cannot be used."""
     if choice.problem:
         return choice.problem
     window = f"{'~' if choice.context_assumed else ''}{format_tokens(choice.context_size)}"
-    return f"{_price(tag, t)}{pad_left(window, 8)}"
+    return f"{price_text(tag, t)}{pad_left(window, 8)}"
 
 
-def resume_detail(when: str, tag: PriceTag | None, t: Translate) -> str:
-    """`≈ 41.2k in   $0.103  2026-09-20 14:03`: what going on would send, and when it was used last."""
-    return f"{_price(tag, t)}  {when}"
-
-
-def _price(tag: PriceTag | None, t: Translate) -> str:
+def price_text(tag: PriceTag | None, t: Translate) -> str:
     """Tokens and money in columns of one width; without a price only the tokens."""
     if tag is None:
         return ""

@@ -245,10 +245,14 @@ class PickerScreen(Screen[PickerResult | None]):
 
     def _apply_filter(self) -> None:
         before = self._shown.item
-        items = matching(self._all, self._filter.text)
+        items = self._matching()
         same = next((i for i, item in enumerate(items) if before is not None and item.id == before.id), 0)
         self._shown = _Shown(items, 0 if self._filter.text else same)
         self._announce()
+
+    def _matching(self) -> list[PickerItem]:
+        """What the filter leaves."""
+        return matching(self._all, self._filter.text)
 
     def _move_to(self, index: int) -> None:
         self._shown.cursor = min(max(index, 0), max(len(self._shown.items) - 1, 0))

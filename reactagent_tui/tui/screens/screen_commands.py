@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -117,30 +116,14 @@ async def _open_models(chat: ChatScreen) -> None:
 
 
 def open_sessions(chat: ChatScreen, _arguments: str = "") -> None:
-    """Pick an earlier session of this folder."""
+    """Pick an earlier session, of this folder or of another one."""
     chat.run_worker(partial(_open_sessions, chat), exit_on_error=False)
 
 
 async def _open_sessions(chat: ChatScreen) -> None:
-    from reactagent_tui.tui.screens.next_price import resume_detail, sessions_with_prices
-    from reactagent_tui.tui.screens.picker import PickerItem, PickerResult, PickerScreen
+    from reactagent_tui.tui.screens.sessions import open_screen
 
-    found, tags = await chat.home.bridge.query(sessions_with_prices)
-    items = [
-        PickerItem(
-            s.header.id,
-            s.header.title or s.header.id,
-            resume_detail(datetime.fromtimestamp(s.modified).strftime("%Y-%m-%d %H:%M"), tag, chat.t),
-            current=s.header.id == chat.session_id,
-        )
-        for s, tag in zip(found, tags, strict=True)
-    ]
-
-    def done(result: PickerResult | None) -> None:
-        if result is not None:
-            chat.run_worker(partial(chat.home.bridge.switch, result.item_id), exit_on_error=False)
-
-    chat.app.push_screen(PickerScreen(chat.t, chat.t("sessions.heading"), items), done)
+    await open_screen(chat)
 
 
 def open_ledger(chat: ChatScreen, _arguments: str = "") -> None:

@@ -170,6 +170,15 @@ class Browser(Viewport, inherit_bindings=False):
             case item:
                 return CursorItem("notice", item.text())
 
+    def prompt_above_cursor(self) -> int:
+        """The number of the prompt whose turn the cursor is in; -1: it is nowhere, or above all of them."""
+        number = -1
+        for item in self.column.items if self._cursor is not None else ():
+            number = item.number if isinstance(item, UserItem) else number
+            if item is self._cursor:
+                break
+        return number
+
     def toggle_item(self) -> None:
         """Open or close what the cursor is on; what is longer than its place goes to the full view."""
         if self._cursor is not None:

@@ -22,6 +22,7 @@ class HeaderBar(Painted):
         self._t = t
         self._title = self._model = self._folder = self._branch = ""
         self._changes = 0
+        self._others_ask = self._others_run = 0
 
     def set_title(self, title: str) -> None:
         """The session's title or its first prompt; only the first line shows."""
@@ -37,11 +38,26 @@ class HeaderBar(Painted):
         self._folder, self._branch, self._changes = clean_line(folder), clean_line(branch or ""), changes
         self.repaint()
 
+    def set_others(self, asking: int, running: int) -> None:
+        """How many other sessions of this program need the user, and how many work."""
+        if (asking, running) != (self._others_ask, self._others_run):
+            self._others_ask, self._others_run = asking, running
+            self.repaint()
+
+    def _others(self) -> list[Part]:
+        asking = Content.styled(f"? {self._t('header.others_ask', n=self._others_ask)}", "$warning")
+        running = Content.styled(f"◐ {self._t('header.others_run', n=self._others_run)}", "$text-muted")
+        return [
+            *([Part(asking, 9)] if self._others_ask else []),
+            *([Part(running, 4)] if self._others_run else []),
+        ]
+
     def paint(self, width: int, height: int) -> Sequence[Content]:
         title = self._title or self._t("header.untitled")
         left = Content.styled(title, "bold" if self._title else "$text-muted")
         branch = f"{self._branch} ±{self._changes}" if self._branch and self._changes else self._branch
         parts = [
+            *self._others(),
             Part(Content(self._model), 3),
             Part(Content.styled(cut_left(self._folder, max(width // 4, 12)), "$text-muted"), 2),
             Part(Content.styled(branch, "$text-muted"), 1),

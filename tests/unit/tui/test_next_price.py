@@ -6,11 +6,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from reactagent_tui.core.cost.price_tag import PriceTag
+from reactagent_tui.core.display import block_to_text
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.money import Money
 from reactagent_tui.locales import Translator
-from reactagent_tui.tui.screens.next_price import model_detail, resume_detail
+from reactagent_tui.tui.screens.next_price import model_detail, price_text
 from reactagent_tui.tui.screens.picker import PickerScreen
+from reactagent_tui.tui.screens.sessions import SessionsScreen
 from tests.fakes.chat_kit import ChatKit, chat_app
 from tests.fakes.scripted import forever, say
 
@@ -62,13 +64,22 @@ async def test_a_command_in_the_prompt_is_not_counted(clean_place: Path) -> None
 
 
 async def test_models_and_sessions_say_what_choosing_them_costs(clean_place: Path) -> None:
+    def shown(kit: ChatKit) -> list[str]:
+        screen = kit.app.screen
+        assert isinstance(screen, PickerScreen)
+        if isinstance(screen, SessionsScreen):
+            return [block_to_text(block) for block in screen._blocks(screen._all[0])]
+        return [item.detail for item in screen._all]
+
+    def priced(kit: ChatKit) -> bool:
+        return any("≈" in text and " in " in text and "local" in text for text in shown(kit))
+
     async with chat_app(clean_place, [say("an answer")]) as kit:
         await kit.turn("a first question")
         for command in ("/model", "/sessions"):
             await kit.send(command)
             await kit.until(lambda: isinstance(kit.app.screen, PickerScreen))
-            details = [item.detail for item in kit.app.screen._all]  # type: ignore[attr-defined]
-            assert any("≈" in detail and " in " in detail and "local" in detail for detail in details), details
+            await kit.until(lambda: priced(kit))
             await kit.pilot.press("escape")
             await kit.until(lambda: kit.app.screen is kit.chat)
 
@@ -87,6 +98,6 @@ def test_details_stand_in_columns() -> None:
         "≈  1.20M in        local    128k",
         "≈  41.2k in  $0.020 plan    128k",
     ]
-    assert resume_detail("2026-09-20 14:03", tags[0], T) == "≈  41.2k in       $0.103  2026-09-20 14:03"
-    assert resume_detail("2026-09-20 14:03", None, T).strip() == "2026-09-20 14:03"
+    assert price_text(tags[0], T) == "≈  41.2k in       $0.103"
+    assert price_text(None, T) == ""
     assert model_detail(ModelChoice("x", "", "x", 1, True, "no key"), None, T) == "no key"

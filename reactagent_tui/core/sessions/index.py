@@ -1,0 +1,382 @@
+"""The index of all sessions: a SQLite file beside them that serves list and full-text search.
+
+The session files stay the truth: a missing, old or damaged index is built again from them. Not for an event loop:
+updating reads files, and a locked database is waited for. Any number of processes may use it at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reactagent_tui.core.errors import StorageError
+from reactagent_tui.core.paths import Paths, folder_slug
+from reactagent_tui.core.sessions.index_text import (
+    Facts,
+    chunks,
+    fold,
+    has_word,
+    pairs,
+    snippet,
+    trigram_query,
+    words_of,
+)
+
+VERSION = 1
+PATIENCE = 5.0
+"""Seconds that a locked database is waited for."""
+SEARCH_TIME = 0.15
+"""Seconds after which a search gives what it has found so far."""
+BATCH = 4_000_000
+"""Bytes of a file that are taken in with one transaction."""
+_FACTS = tuple(Facts.__slots__)
+_TABLES = f"""
+CREATE TABLE files (
+    number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+    done INTEGER NOT NULL, modified INTEGER NOT NULL, {", ".join(f"{name} NOT NULL" for name in _FACTS)});
+CREATE TABLE chunks (number INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5(
+    body, content='chunks', content_rowid='number', tokenize='trigram', detail=none, columnsize=0);
+CREATE VIRTUAL TABLE pairs USING fts5(body, content='', tokenize='ascii', detail=none, columnsize=0);
+PRAGMA user_version = {VERSION};
+"""
+FILE_BITS = 24
+"""A chunk's number is its file's number, shifted by so much, plus its place in the file: no other look-up is needed."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSession:
+    """One line of the list."""
+
+    path: Path
+    modified: float
+    """Seconds since the epoch."""
+    size: int
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A session in which every word of the query was found, with a line from it."""
+
+    session: IndexedSession
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The hits, newest session first. `whole` False: time was up before everything was looked at."""
+
+    hits: tuple[SearchHit, ...]
+    whole: bool = True
+
+
+class SessionIndex:
+    """The index of one state folder. Opens the database for each use and keeps nothing open."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self.root = root
+        self.path = path
+
+    @classmethod
+    def at(cls, paths: Paths) -> SessionIndex:
+        return cls(paths.sessions, paths.state / "sessions.db")
+
+    def update(self, stop: Callable[[], bool] = lambda: False) -> int:
+        """Take in what the session files gained; returns how many files were read. Raises StorageError.
+
+        Only new lines are read. `stop` is asked between the pieces: what is missing comes with the next update.
+        """
+        return self._try(lambda db: self._update(db, stop))
+
+    def list(self, workdir: Path | None = None) -> list[IndexedSession]:
+        """Sessions of a folder, or of all: unfinished ones first, then newest first. Raises StorageError."""
+        return self._try(lambda db: self._list(db, workdir))
+
+    def search(self, query: str, workdir: Path | None = None, *, seconds: float = SEARCH_TIME) -> Found:
+        """Sessions that hold every word of any text; an empty one finds all. Raises StorageError."""
+        words = words_of(query)
+        return self._try(lambda db: self._search(db, words, workdir, time.monotonic() + seconds))
+
+    # -- the database -----------------------------------------------------------------------
+
+    def _try(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        """Do it; a damaged database is thrown away once and built anew."""
+        try:
+            try:
+                with closing(self._open()) as db:
+                    return act(db)
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError) and not _is_damaged(error):
+                    raise
+                self._throw_away()
+                with closing(self._open()) as db:
+                    self._update(db, lambda: False)
+                    return act(db)
+        except (sqlite3.Error, OSError) as error:
+            raise StorageError(f"{self.path}: {error}") from error
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+        try:
+            db.execute("PRAGMA page_size = 8192")
+            _patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA cache_size = -16000")
+            if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                self._make_tables(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    @staticmethod
+    def _make_tables(db: sqlite3.Connection) -> None:
+        with _transaction(db):
+            if db.execute("PRAGMA user_version").fetchone() == (VERSION,):
+                return  # another process was faster
+            if db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+                raise sqlite3.DatabaseError("another version of the index")
+            for statement in _TABLES.split(";"):
+                if statement.strip():
+                    db.execute(statement)
+
+    def _throw_away(self) -> None:
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(f"{self.path}{ending}")
+
+    # -- updating ---------------------------------------------------------------------------
+
+    def _update(self, db: sqlite3.Connection, stop: Callable[[], bool]) -> int:
+        known = {row[0]: row[1:] for row in db.execute("SELECT path, inode, size, modified, done FROM files")}
+        read = 0
+        for path, stat in session_files(self.root):
+            before = known.pop(str(path), None)
+            if before is not None and before[:3] == (stat.st_ino, stat.st_size, stat.st_mtime_ns):
+                continue
+            if stop():
+                return read
+            read += 1
+            while self._take_in(db, path) and not stop():
+                pass
+        for gone in known:
+            if not Path(gone).exists():
+                self._forget(db, gone)
+        return read
+
+    def _take_in(self, db: sqlite3.Connection, path: Path) -> bool:
+        """Read one more piece of a file; True when there is more of it."""
+        with _transaction(db):
+            try:
+                stream = path.open("rb")
+            except OSError:
+                return False
+            with stream:
+                stat = os.fstat(stream.fileno())
+                number, done, facts = _known(db, path)
+                inode = db.execute("SELECT inode, size, modified FROM files WHERE number = ?", (number,)).fetchone()
+                replaced = inode is not None and (
+                    inode[0] != stat.st_ino
+                    or stat.st_size < done
+                    or (inode[1] == stat.st_size and inode[2] != stat.st_mtime_ns)
+                )
+                if replaced:
+                    _drop_texts(db, number)
+                    done, facts = 0, Facts()
+                stream.seek(done)
+                data = stream.read(BATCH)
+                while data and b"\n" not in data and (more := stream.read(BATCH)):
+                    data += more
+            end = data.rfind(b"\n") + 1
+            facts, texts = fold(facts, data[:end])
+            done += end
+            more_left = done < stat.st_size and bool(end)
+            size = stat.st_size if not more_left else done
+            values = (str(path), stat.st_ino, size, done, stat.st_mtime_ns, *(getattr(facts, n) for n in _FACTS))
+            names = ("path", "inode", "size", "done", "modified", *_FACTS)
+            db.execute(
+                f"INSERT INTO files ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
+                f"ON CONFLICT (path) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in names[1:])}",
+                values,
+            )
+            if not number:
+                number = db.execute("SELECT number FROM files WHERE path = ?", (str(path),)).fetchone()[0]
+            first, last = _rows(number)
+            row = db.execute(
+                "SELECT coalesce(max(number), ?) FROM chunks WHERE number BETWEEN ? AND ?", (first, first, last)
+            ).fetchone()[0]
+            for body in chunks(texts):
+                row += 1
+                db.execute("INSERT INTO chunks (number, body) VALUES (?, ?)", (row, body))
+                db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, body))
+                db.execute("INSERT INTO pairs (rowid, body) VALUES (?, ?)", (row, pairs(body)))
+        return more_left
+
+    @staticmethod
+    def _forget(db: sqlite3.Connection, path: str) -> None:
+        with _transaction(db):
+            row = db.execute("SELECT number FROM files WHERE path = ?", (path,)).fetchone()
+            if row is not None:
+                _drop_texts(db, row[0])
+                db.execute("DELETE FROM files WHERE number = ?", row)
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def _list(self, db: sqlite3.Connection, workdir: Path | None) -> list[IndexedSession]:
+        found = list(self._sessions(db, workdir).values())
+        return sorted(found, key=lambda item: (not item.facts.unfinished, -item.modified))
+
+    def _sessions(self, db: sqlite3.Connection, workdir: Path | None) -> dict[int, IndexedSession]:
+        """By number, newest first."""
+        rows = db.execute(
+            f"SELECT number, path, modified, size, {', '.join(_FACTS)} FROM files WHERE id != '' ORDER BY modified DESC"
+        )
+        slug = None if workdir is None else folder_slug(workdir)
+        return {
+            row[0]: IndexedSession(Path(row[1]), row[2] / 1e9, row[3], _facts(row[4:]))
+            for row in rows
+            if slug is None or Path(row[1]).parent.parent.name == slug
+        }
+
+    def _search(self, db: sqlite3.Connection, words: Sequence[str], workdir: Path | None, until: float) -> Found:
+        sessions = self._sessions(db, workdir)
+        if not words:
+            return Found(tuple(SearchHit(session, "") for session in sessions.values()))
+        left = dict(sessions)
+        shown: dict[int, str] = {}
+        whole = True
+        for word in sorted(words, key=len, reverse=True):
+            found, complete = _holding(db, word, left, until)
+            whole = whole and complete
+            for number, body in found.items():
+                shown.setdefault(number, body)
+            left = {number: session for number, session in left.items() if number in found}
+        return Found(
+            tuple(SearchHit(session, snippet(shown.get(number, ""), words)) for number, session in left.items()), whole
+        )
+
+
+def _holding(
+    db: sqlite3.Connection, word: str, sessions: dict[int, IndexedSession], until: float
+) -> tuple[dict[int, str], bool]:
+    """The sessions of these that hold the word, with the chunk where; False: not everything was looked at."""
+    found: dict[int, str] = {}
+    for number, session in sessions.items():
+        if has_word(session.facts.shown, word):
+            found[number] = session.facts.shown
+    places: dict[int, list[int]] = {}
+    for row in _candidates(db, word, until) if len(word) > 1 else ():
+        places.setdefault(row >> FILE_BITS, []).append(row)
+    for number in sessions:
+        rows = places.get(number, ()) if len(word) > 1 else _rows_of(db, number)
+        for row in () if number in found else rows:
+            if time.monotonic() > until:
+                return found, False
+            body = db.execute("SELECT body FROM chunks WHERE number = ?", (row,)).fetchone()
+            if body is not None and has_word(body[0], word):
+                found[number] = body[0]
+                break
+    return found, time.monotonic() <= until
+
+
+def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[int]:
+    """The numbers of the chunks that may hold a word of two characters or more."""
+    table, query = ("pairs", pairs(word)) if len(word) == 2 else ("words", trigram_query(word))
+    db.set_progress_handler(lambda: time.monotonic() > until + 0.05, 20_000)
+    try:
+        return [row[0] for row in db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (query,))]
+    except sqlite3.OperationalError as error:
+        if _is_damaged(error):
+            raise
+        return ()  # time was up
+    finally:
+        db.set_progress_handler(None, 0)
+
+
+def _rows_of(db: sqlite3.Connection, file: int) -> Iterable[int]:
+    query = "SELECT number FROM chunks WHERE number BETWEEN ? AND ? ORDER BY number DESC"
+    return (row[0] for row in db.execute(query, _rows(file)))
+
+
+def _rows(file: int) -> tuple[int, int]:
+    """Between which numbers the chunks of a file lie."""
+    return file << FILE_BITS, ((file + 1) << FILE_BITS) - 1
+
+
+def _known(db: sqlite3.Connection, path: Path) -> tuple[int, int, Facts]:
+    row = db.execute(f"SELECT number, done, {', '.join(_FACTS)} FROM files WHERE path = ?", (str(path),)).fetchone()
+    return (0, 0, Facts()) if row is None else (row[0], row[1], _facts(row[2:]))
+
+
+def _facts(values: Sequence[Any]) -> Facts:
+    named: dict[str, Any] = dict(zip(_FACTS, values, strict=True))
+    named.update(unfinished=bool(named["unfinished"]))
+    return Facts(**named)
+
+
+def _drop_texts(db: sqlite3.Connection, number: int) -> None:
+    rows = _rows(number)
+    for row, body in db.execute("SELECT number, body FROM chunks WHERE number BETWEEN ? AND ?", rows).fetchall():
+        db.execute("INSERT INTO words (words, rowid, body) VALUES ('delete', ?, ?)", (row, body))
+        db.execute("INSERT INTO pairs (pairs, rowid, body) VALUES ('delete', ?, ?)", (row, pairs(body)))
+    db.execute("DELETE FROM chunks WHERE number BETWEEN ? AND ?", rows)
+
+
+def session_files(root: Path, slug: str | None = None) -> list[tuple[Path, os.stat_result]]:
+    """Every session file, or those of one folder, newest first."""
+    found: list[tuple[Path, os.stat_result]] = []
+    for folder in _folders(root) if slug is None else [str(root / slug)]:
+        for entry in _folders(folder):
+            path = f"{entry}/session.jsonl"
+            with suppress(OSError):
+                found.append((Path(path), os.stat(path)))
+    return sorted(found, key=lambda item: item[1].st_mtime_ns, reverse=True)
+
+
+def _folders(folder: str | Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _is_damaged(error: sqlite3.OperationalError) -> bool:
+    text = str(error)
+    return "malformed" in text or "no such table" in text or "no such column" in text or "vtable" in text
+
+
+def _patiently(act: Callable[[], object]) -> None:
+    """SQLite's own patience does not cover the switch to WAL."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            act()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Generator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        with suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
