@@ -230,6 +230,14 @@ class TodoChanged(EventBase):
     items: tuple[TodoItem, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanProposed(EventBase):
+    """The plan of the session changed. `proposed`: it waits for the user's word; `editing`: they want to change it."""
+
+    state: Literal["none", "proposed", "editing", "accepted", "done"]
+    steps: tuple[str, ...]
+
+
 JobState = Literal["running", "ended", "killed", "lost", "kept"]
 """`lost`: it ended together with the program; `kept`: it outlived it."""
 
@@ -367,6 +375,7 @@ AgentEvent: TypeAlias = (
     | CompactionDone
     | QueueChanged
     | TodoChanged
+    | PlanProposed
     | JobChanged
     | UserMessageAdded
     | TitleChanged

@@ -11,6 +11,7 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.checkpoints.rewinder import Outcome
@@ -25,10 +26,12 @@ from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
 from reactagent_tui.core.pipeline.port import SessionPipelines
 from reactagent_tui.core.pipeline.user_pipeline import UserPipeline
+from reactagent_tui.core.plans.decision import note_answer
 from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
+from reactagent_tui.core.reflect.reflection import Reflection
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
     CurrentProvider,
@@ -44,6 +47,7 @@ from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
+UserWork: TypeAlias = UserCommand | UserPipeline | Screening | Reflection
 
 
 @dataclass
@@ -51,7 +55,7 @@ class LiveSession(SessionState):
     """One open session. Made by `Runtime.open_session`."""
 
     _controller: ReActController | None = None
-    _command: UserCommand | UserPipeline | Screening | None = None
+    _command: UserWork | None = None
     _task: asyncio.Task[None] | None = None
     _guard: RunGuard | None = None
     _undone: UserMessage | None = None
@@ -90,7 +94,7 @@ class LiveSession(SessionState):
         self._waiters.append(future)
         return await future
 
-    def occupy(self, work: UserCommand | UserPipeline | Screening) -> None:
+    def occupy(self, work: UserWork) -> None:
         """Something of the user's before or instead of a run; ESC stops it."""
         self._command = work
         self._task = asyncio.create_task(self._run_line(work), name=type(work).__name__)
@@ -125,7 +129,19 @@ class LiveSession(SessionState):
         self.occupy(work)
         return work
 
-    async def _run_line(self, line: UserCommand | UserPipeline | Screening) -> None:
+    def begin_reflection(self, prompt: str) -> Reflection | None:
+        """Ask the model to learn from wasted calls; ESC stops it. None: something runs already."""
+        if self.is_running:
+            return None
+        guard = self._guard = RunGuard(self.file, self.reporter)
+        self.ledger.begin_turn()
+        if self.budget is not None:
+            self.budget.begin_turn()
+        work = Reflection(prompt, lambda: self._setup(guard))
+        self.occupy(work)
+        return work
+
+    async def _run_line(self, line: UserWork) -> None:
         try:
             await line.run()
         finally:
@@ -194,7 +210,7 @@ class LiveSession(SessionState):
             model=info.name,
             mode=self.mode,
             totals=self.totals(),
-            context_used=self.counter.fixed(self.system(self), self.toolkit.specs())
+            context_used=self.counter.fixed(self.system(self), self.offered.specs())
             + sum(self.counter.message(message) for message in self.file.messages),
         )
         self._tell_model()
@@ -206,13 +222,14 @@ class LiveSession(SessionState):
             self.rewinder.tell_pending()
         self.tell_jobs()
         self.todo.tell()
+        self.plan.tell()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
 
     # -- ending -----------------------------------------------------------------------------
 
-    async def settle(self, seconds: float = 2.0) -> bool:
+    async def settle(self, seconds: float | None = 2.0) -> bool:
         """Wait until no run goes; False when it did not end in time."""
         if self._task is not None and not self._task.done():
             await asyncio.wait([self._task], timeout=seconds)
@@ -253,6 +270,7 @@ class LiveSession(SessionState):
             raise RuntimeError("a run is already going in this session")
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
+        self.plan.stop_asking()
         self.before_turn(self)
         self.unasked.begin_turn(prompt)
         if self._undone is not None and prompt is not None:
@@ -263,7 +281,6 @@ class LiveSession(SessionState):
         if self.rewinder is not None:
             shown = "" if prompt is None else prompt.shown or prompt.text
             self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
-        current = CurrentProvider(lambda: self.provider)
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
@@ -272,9 +289,17 @@ class LiveSession(SessionState):
             self.budget.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn
+        setup = self._setup(guard)
+        controller = self._controller = ReActController(setup)
+        self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
+
+    def _setup(self, guard: RunGuard) -> RunSetup:
+        """What a run works with, as things are now."""
+        current = CurrentProvider(lambda: self.provider)
+        hooks = None if self.gate is None else self.gate.hooks
         setup = RunSetup(
             provider=current,
-            toolkit=self.toolkit,
+            toolkit=self.offered,
             permissions=self.permissions,
             history=guard,
             ledger=self.ledger,
@@ -296,8 +321,7 @@ class LiveSession(SessionState):
             hooks=hooks,
         )
         setup.fallbacks = self._fallbacks(setup, current)
-        controller = self._controller = ReActController(setup)
-        self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
+        return setup
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
@@ -318,6 +342,7 @@ class LiveSession(SessionState):
         asyncio.get_running_loop().run_in_executor(None, self.calibration.save)
         self._controller = None
         self._task = None
+        note_answer(self, result.answer, answered=result.reason == "ANSWER")
         self._tell_waiters(result)
         if result.reason == "ANSWER" and self._queue:
             self.send_queue()
@@ -362,6 +387,9 @@ class LiveSession(SessionState):
             raise asyncio.CancelledError("abandoned")
         current.renew()
         setup.counter = self.counter
+        setup.toolkit = self.offered
+        if self._controller is not None:
+            self._controller.executor.toolkit = setup.toolkit
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
         news = None if answered else self.jobs.take_news()

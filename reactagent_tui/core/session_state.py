@@ -24,6 +24,7 @@ from reactagent_tui.core.events import (
     ModeChanged,
     ModelChanged,
     Notice,
+    PlanProposed,
     QueueChanged,
     QueuedMessage,
     TitleChanged,
@@ -34,6 +35,8 @@ from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import CostTotals
+from reactagent_tui.core.plans.decision import PlanTools, withheld
+from reactagent_tui.core.plans.session_plan import SessionPlan
 from reactagent_tui.core.prompt_gate import PromptGate
 from reactagent_tui.core.react.counting import Counters, WindowCounter
 from reactagent_tui.core.react.debug import DebugSteps
@@ -95,6 +98,10 @@ class SessionState:
     protocols: Protocols = field(default_factory=Protocols)
     """What was learned of each model's way to act; kept from run to run."""
     unasked: Unasked = field(default_factory=Unasked)
+    plan_tools: PlanTools = "read"
+    """What plan mode offers the model."""
+    learned: str = ""
+    """What the user approved of earlier reflections; part of the system prompt."""
     last_result: RunResult | None = None
     _next_call: NextCall = field(default_factory=NextCall)
 
@@ -102,6 +109,9 @@ class SessionState:
         self._queue = MessageQueue(self._queue_changed)
         self._counters = Counters(self.calibration, lambda: self.ledger.rows)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
+        self.plan = SessionPlan(
+            self.todo, lambda state, steps: self._emit(PlanProposed, state=state, steps=steps), self.file
+        )
         self.jobs = SessionJobs(
             lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
         )
@@ -115,6 +125,11 @@ class SessionState:
     @property
     def mode(self) -> Mode:
         return self.permissions.mode
+
+    @property
+    def offered(self) -> Toolkit:
+        """The tools that the next call offers: in plan mode none that write."""
+        return withheld(self.toolkit, self.plan_tools) if self.mode == "plan" else self.toolkit
 
     @property
     def workspace(self) -> Workspace:
@@ -167,7 +182,7 @@ class SessionState:
         """The model's server said how large its window is: the screen shows it; one that is too small is told."""
         self._tell_model()
         info = self.provider.info
-        needed = self.counter.fixed(self.system(self), self.toolkit.specs())
+        needed = self.counter.fixed(self.system(self), self.offered.specs())
         if not info.context_assumed and info.context_size < needed + ROOM_FOR_WORK:
             self.notice("local.window_small", level="warn", window=info.context_size, needed=needed)
 

@@ -12,6 +12,8 @@ from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.jobs import job_commands
 from reactagent_tui.core.commands.permissions import permission_commands
+from reactagent_tui.core.commands.plan import plan_command
+from reactagent_tui.core.commands.reflect import reflect_command
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.rewinding import rewind_commands
 from reactagent_tui.core.commands.sandbox import USAGE as SANDBOX_USAGE
@@ -53,6 +55,8 @@ def basic_commands() -> CommandRegistry:
             *permission_commands(),
             *spending_commands(),
             *job_commands(),
+            plan_command(),
+            reflect_command(),
         ]
     )
 

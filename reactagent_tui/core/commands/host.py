@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
@@ -15,7 +15,12 @@ from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
-from reactagent_tui.core.messages import Message
+from reactagent_tui.core.messages import Message, UserMessage
+from reactagent_tui.core.paths import Paths
+from reactagent_tui.core.plans.decision import PlanningSession
+from reactagent_tui.core.plans.session_plan import SessionPlan
+from reactagent_tui.core.reflect.reflection import Reflection
+from reactagent_tui.core.reporter import ASKING_SESSION, Answer, Question, Reporter
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
@@ -42,7 +47,14 @@ class SessionLike(Protocol):
     jobs: SessionJobs
     todo: TodoList
     agents: SessionAgents | None
+    plan: SessionPlan
+    reporter: Reporter
 
+    @property
+    def id(self) -> str: ...
+    def submit(self, message: UserMessage) -> None: ...
+    def begin_reflection(self, prompt: str) -> Reflection | None: ...
+    async def settle(self, seconds: float | None = 2.0) -> bool: ...
     @property
     def permissions(self) -> Rules: ...
     @property
@@ -67,6 +79,8 @@ class SessionLike(Protocol):
 
 class RuntimeLike(Protocol):
     """The part of the runtime that commands use."""
+
+    paths: Paths
 
     @property
     def store(self) -> SessionStore: ...
@@ -213,6 +227,36 @@ class SessionHost:
     @property
     def todo(self) -> TodoList:
         return self.session.todo
+
+    @property
+    def planning(self) -> PlanningSession:
+        return self.session
+
+    @property
+    def config_folder(self) -> Path:
+        """Where the user's own files are."""
+        return self.runtime.paths.config
+
+    @property
+    def events(self) -> Sequence[Mapping[str, Any]]:
+        return self.session.file.events
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask the user although no run goes."""
+        ASKING_SESSION.set(self.session.id)
+        return await self.session.reporter.ask(question)
+
+    async def reflect(self, prompt: str) -> tuple[str, ...]:
+        """What the model suggests; kept with the session. () when it could not or was stopped."""
+        work = self.session.begin_reflection(prompt)
+        if work is None:
+            return ()
+        await self.session.settle(None)
+        if work.found:
+            record = {"name": "reflection", "suggestions": list(work.found)}
+            self.session.file.append("event", record)
+            self.session.file.events.append(record)
+        return work.found
 
     async def new_session(self) -> None:
         await self._switch(None)

@@ -177,6 +177,19 @@ class AgentSettings(Section):
     external: dict[str, ExternalAgentEntry] = Field(default_factory=dict)
 
 
+class PlanSettings(Section):
+    """Plan mode."""
+
+    tools: Literal["read", "none"] = "read"
+    """`read`: the model may look before it plans; `none`: it plans from what it knows."""
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _null_is_a_word(cls, value: object) -> object:
+        """A bare `none` is text in YAML; `null` and `off` mean the same."""
+        return "none" if value is None or value is False else value
+
+
 class HookCommand(Section):
     """One command to run at an event."""
 
@@ -281,6 +294,7 @@ class Config(Section):
     tokens: TokenSettings = TokenSettings()
     skills: SkillSettings = SkillSettings()
     agents: AgentSettings = AgentSettings()
+    plan: PlanSettings = PlanSettings()
     hooks: HookSettings = HookSettings()
     sandbox: SandboxSettings = SandboxSettings()
     ui: UiSettings = UiSettings()

@@ -19,6 +19,7 @@ from reactagent_tui.core.events import (
     ModeChanged,
     ModelChanged,
     Notice,
+    PlanProposed,
     QuestionAsked,
     QuestionClosed,
     QueueChanged,
@@ -48,6 +49,7 @@ from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
 from reactagent_tui.tui.screens import chat_agents
 from reactagent_tui.tui.screens.chat_jobs import job_changed
+from reactagent_tui.tui.screens.chat_plan import plan_changed
 from reactagent_tui.tui.screens.transcript_events import add_event
 from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
 
@@ -168,6 +170,8 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
         case TodoChanged(items=items):
             chat.todo.update_todo(items)
             chat.todo_line.update_todo(items)
+        case PlanProposed():
+            plan_changed(chat, event)
         case _:
             pass  # StepFinished, CompactionDone: nothing of theirs is on this screen
 
