@@ -22,6 +22,7 @@ from reactagent_tui.core.events import (
     SessionChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
 from reactagent_tui.core.pipeline.port import SessionPipelines
@@ -372,7 +373,7 @@ class LiveSession(SessionState):
             after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
             jobs=self.jobs,
             agents=main_port(self, guard),
-            sees_images=self.provider.info.rules.supports_images,
+            sees_images=takes_images(self.provider.info),
             todo=self.todo,
             unasked=self.unasked,
             pipelines=SessionPipelines(self.permissions, self.file.messages, guard.emit, self.provider.info.name),

@@ -195,7 +195,8 @@ def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
 def _run_started(chat: ChatScreen, event: RunStarted) -> None:
     stopping = chat.home.bridge.run_seen()
     if event.prompt is not None:
-        chat.transcript.add_user(event.prompt.text, origin=event.prompt.origin, shown=event.prompt.shown)
+        prompt = event.prompt
+        chat.transcript.add_user(prompt.text, origin=prompt.origin, shown=prompt.shown, attachments=prompt.attachments)
     chat.begin_run()
     chat_agents.turn_began(chat)
     if stopping:
