@@ -307,6 +307,8 @@ class SessionChanged(EventBase):
     totals: CostTotals
     context_used: int = 0
     """Tokens the history takes, estimated."""
+    unfinished: Literal["", "paused", "stopped", "lost"] = ""
+    """Its last turn can go on: paused, stopped by the user, or lost with the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

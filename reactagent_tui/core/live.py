@@ -43,6 +43,7 @@ from reactagent_tui.core.run_ports import (
 )
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
+from reactagent_tui.core.sessions.unfinished import GO_ON, needs_a_word, unfinished
 from reactagent_tui.core.tools.base import Tool, ToolContext, no_gate
 from reactagent_tui.core.tools.jobs import Keep
 
@@ -160,9 +161,13 @@ class LiveSession(SessionState):
             self._start(self._queue.next())
 
     def resume(self) -> None:
-        """Go on where a pause or a stop left off."""
-        if not self.is_running and self.file.messages:
-            self._start(None)
+        """Go on where a pause, a stop or a crash left off."""
+        if self.is_running or not self.file.messages:
+            return
+        word = UserMessage(GO_ON, origin="nudge") if needs_a_word(self.file.messages) else None
+        if word is not None:
+            self.file.append_message(word)
+        self._start(None)
 
     def interrupt(self) -> None:
         """Stop now. The queue is kept."""
@@ -213,6 +218,7 @@ class LiveSession(SessionState):
             totals=self.totals(),
             context_used=self.counter.fixed(self.system(self), self.offered.specs())
             + sum(self.counter.message(message) for message in self.file.messages),
+            unfinished="" if self.is_running else unfinished(self.file.messages, self.file.last_end),
         )
         self._tell_model()
         self._tell_budget()

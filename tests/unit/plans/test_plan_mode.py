@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from reactagent_tui.core.events import PlanProposed, TodoChanged
+from reactagent_tui.core.llm import openai_payload
 from reactagent_tui.core.messages import ToolResult
 from reactagent_tui.core.plans.decision import ask_about_plan
 from reactagent_tui.core.reporter import Answer, ChoiceQuestion, Question
 from tests.fakes.one_session import OneSession, open_one
 from tests.fakes.scripted import call, say
+from tests.wire.validators import openai_complaints
 
 PLAN = "I will:\n1. I will read a.txt\n2. I will write b.txt"
 STEPS = ("I will read a.txt", "I will write b.txt")
@@ -68,6 +70,7 @@ async def test_without_tools_the_first_reply_is_the_plan(clean_place: Path) -> N
     await one.command("/plan go")
     assert one.tools() == []
     assert one.live.plan.steps == STEPS
+    assert openai_complaints(openai_payload.to_payload(one.provider.requests[0], one.provider.info)) == []
 
 
 async def test_an_edited_plan_is_what_the_model_carries_out(clean_place: Path) -> None:
