@@ -101,7 +101,7 @@ def find_waste(messages: Sequence[Message]) -> tuple[Waste, ...]:
 def subject_of(call: ToolCall) -> str:
     """The argument that tells what a call was about, on one line."""
     arguments = call.arguments or {}
-    for name in ("command", "path", "pattern", "query", "url", "name"):
+    for name in ("command", "pattern", "query", "url", "path", "name"):
         if isinstance(arguments.get(name), str):
             return " ".join(str(arguments[name]).split())[:200]
     return json.dumps(dict(arguments), ensure_ascii=False)[:200] if arguments else ""
