@@ -104,6 +104,8 @@ class ModelEntry(Section):
     protocol: Protocol | None = None
     price: PriceEntry | None = None
     thinking: Thinking | None = None
+    vision: bool | None = None
+    """Takes images. None: known from the name, else its server is asked."""
     rate_limit: RateLimitEntry | None = None
     """Wins over the provider's."""
     extra: dict[str, Any] = Field(default_factory=dict)

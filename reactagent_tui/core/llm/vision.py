@@ -40,9 +40,11 @@ _BLIND = (
 
 
 def takes_images(info: ModelInfo) -> bool:
-    """False only for a model of which it is known: from its server, or from its name."""
+    """False only for a model of which it is known: from its server, the configuration, or its name."""
     if not info.rules.supports_images:
         return False
+    if info.vision is not None:
+        return info.vision
     name = info.name.lower().rsplit("/", 1)[-1].partition(":")[0]
     if any(fnmatchcase(name, glob) for glob in _SEES):
         return True

@@ -1,6 +1,6 @@
 """`learned.md`: one line each for what the user approved; the user's own file, and one of the project. Blocking, small.
 
-A line is in the prompt of every session that begins after it, until it is removed here or in an editor.
+A line is in the prompt of every turn that begins after it, until it is removed here or in an editor.
 """
 
 from __future__ import annotations

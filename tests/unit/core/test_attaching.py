@@ -100,6 +100,8 @@ def test_what_is_known_of_models() -> None:
         "kimi-k2.5",
     ):
         assert takes_images(info(name)), name
+    assert takes_images(dataclasses.replace(info("deepseek-chat"), vision=True))
+    assert not takes_images(dataclasses.replace(info("gpt-5"), vision=False))
 
 
 @pytest.mark.parametrize(
