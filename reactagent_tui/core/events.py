@@ -230,6 +230,14 @@ class TodoChanged(EventBase):
     items: tuple[TodoItem, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanProposed(EventBase):
+    """The plan of the session changed. `proposed`: it waits for the user's word; `editing`: they want to change it."""
+
+    state: Literal["none", "proposed", "editing", "accepted", "done"]
+    steps: tuple[str, ...]
+
+
 JobState = Literal["running", "ended", "killed", "lost", "kept"]
 """`lost`: it ended together with the program; `kept`: it outlived it."""
 
@@ -299,6 +307,8 @@ class SessionChanged(EventBase):
     totals: CostTotals
     context_used: int = 0
     """Tokens the history takes, estimated."""
+    unfinished: Literal["", "paused", "stopped", "lost"] = ""
+    """Its last turn can go on: paused, stopped by the user, or lost with the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,6 +377,7 @@ AgentEvent: TypeAlias = (
     | CompactionDone
     | QueueChanged
     | TodoChanged
+    | PlanProposed
     | JobChanged
     | UserMessageAdded
     | TitleChanged

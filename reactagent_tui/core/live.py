@@ -23,16 +23,19 @@ from reactagent_tui.core.events import (
     SessionChanged,
 )
 from reactagent_tui.core.llm.base import ChatProvider
+from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
 from reactagent_tui.core.pipeline.port import SessionPipelines
 from reactagent_tui.core.pipeline.user_pipeline import UserPipeline
+from reactagent_tui.core.plans.decision import note_answer
 from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.compacting import Compacting
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
+from reactagent_tui.core.reflect.reflection import Reflection
 from reactagent_tui.core.remembering import Recall, note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
@@ -44,12 +47,13 @@ from reactagent_tui.core.run_ports import (
 )
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
+from reactagent_tui.core.sessions.unfinished import GO_ON, needs_a_word, unfinished
 from reactagent_tui.core.tools.base import Tool, ToolContext, no_gate
 from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
-Work = UserCommand | UserPipeline | Screening | Compacting
+Work = UserCommand | UserPipeline | Screening | Compacting | Reflection
 """What a session does of the user's before or instead of a run."""
 
 
@@ -132,6 +136,18 @@ class LiveSession(SessionState):
         self.occupy(work)
         return work
 
+    def begin_reflection(self, prompt: str) -> Reflection | None:
+        """Ask the model to learn from wasted calls; ESC stops it. None: something runs already."""
+        if self.is_running:
+            return None
+        guard = self._guard = RunGuard(self.file, self.reporter)
+        self.ledger.begin_turn()
+        if self.budget is not None:
+            self.budget.begin_turn()
+        work = Reflection(prompt, lambda: self._setup(guard, CurrentProvider(lambda: self.provider)))
+        self.occupy(work)
+        return work
+
     async def _run_line(self, line: Work) -> None:
         try:
             await line.run()
@@ -150,9 +166,13 @@ class LiveSession(SessionState):
             self._start(self._queue.next())
 
     def resume(self) -> None:
-        """Go on where a pause or a stop left off."""
-        if not self.is_running and self.file.messages:
-            self._start(None)
+        """Go on where a pause, a stop or a crash left off."""
+        if self.is_running or not self.file.messages:
+            return
+        word = UserMessage(GO_ON, origin="nudge") if needs_a_word(self.file.messages) else None
+        if word is not None:
+            self.file.append_message(word)
+        self._start(None)
 
     def interrupt(self) -> None:
         """Stop now. The queue is kept."""
@@ -201,8 +221,9 @@ class LiveSession(SessionState):
             model=info.name,
             mode=self.mode,
             totals=self.totals(),
-            context_used=self.counter.fixed(self.system(self), self.toolkit.specs())
+            context_used=self.counter.fixed(self.system(self), self.offered.specs())
             + sum(self.counter.message(message) for message in self.file.marks.view(self.file.messages)),
+            unfinished="" if self.is_running else unfinished(self.file.messages, self.file.last_end),
         )
         self._tell_model()
         self._tell_budget()
@@ -213,13 +234,14 @@ class LiveSession(SessionState):
             self.rewinder.tell_pending()
         self.tell_jobs()
         self.todo.tell()
+        self.plan.tell()
         if self.is_running and self._controller is not None:
             # the front end forgot it when it showed another session; without this ESC would find nothing to stop
             self._emit(RunStarted, run_id=self._controller.setup.run_id, prompt=None, model=info.name)
 
     # -- ending -----------------------------------------------------------------------------
 
-    async def settle(self, seconds: float = 2.0) -> bool:
+    async def settle(self, seconds: float | None = 2.0) -> bool:
         """Wait until no run goes; False when it did not end in time."""
         if self._task is not None and not self._task.done():
             await asyncio.wait([self._task], timeout=seconds)
@@ -262,6 +284,7 @@ class LiveSession(SessionState):
             raise RuntimeError("a run is already going in this session")
         if prompt is not None and not self.file.header.title:
             self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
+        self.plan.stop_asking()
         self.before_turn(self)
         self.unasked.begin_turn(prompt)
         if self._undone is not None and prompt is not None:
@@ -273,7 +296,6 @@ class LiveSession(SessionState):
         if self.rewinder is not None:
             shown = "" if prompt is None else prompt.shown or prompt.text
             self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
-        current = CurrentProvider(lambda: self.provider)
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(self.provider.info):
             self.notice("limits.no_price", level="warn", model=self.provider.info.name)
@@ -283,10 +305,10 @@ class LiveSession(SessionState):
             self.budget.begin_turn()
         if self.debug is not None:
             self.debug.turn = turn
+        current = CurrentProvider(lambda: self.provider)
         setup = self._setup(guard, current)
         setup.steer = lambda: (*recall.take(), *self._begin_step(setup, guard, current))
         setup.prepare = recall.find
-        setup.fallbacks = self._fallbacks(setup, current)
         controller = self._controller = ReActController(setup)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
@@ -310,9 +332,10 @@ class LiveSession(SessionState):
         return Room(setup, emit)
 
     def _setup(self, guard: RunGuard, current: CurrentProvider) -> RunSetup:
-        return RunSetup(
+        """What a run works with, as things are now."""
+        setup = RunSetup(
             provider=current,
-            toolkit=self.toolkit,
+            toolkit=self.offered,
             permissions=self.permissions,
             history=guard,
             ledger=self.ledger,
@@ -334,6 +357,8 @@ class LiveSession(SessionState):
             debug=self.debug,
             hooks=guard.run_hooks,
         )
+        setup.fallbacks = self._fallbacks(setup, current)
+        return setup
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
         ASKING_SESSION.set(self.id)
@@ -354,6 +379,7 @@ class LiveSession(SessionState):
         asyncio.get_running_loop().run_in_executor(None, self.calibration.save)
         self._controller = None
         self._task = None
+        note_answer(self, result.answer, answered=result.reason == "ANSWER")
         self._tell_waiters(result)
         if result.reason == "ANSWER" and self._queue:
             self.send_queue()
@@ -383,7 +409,7 @@ class LiveSession(SessionState):
             after_write=no_gate if self.rewinder is None else self.rewinder.turns.after_write,
             jobs=self.jobs,
             agents=main_port(self, guard),
-            sees_images=self.provider.info.rules.supports_images,
+            sees_images=takes_images(self.provider.info),
             todo=self.todo,
             unasked=self.unasked,
             pipelines=SessionPipelines(self.permissions, self.file.messages, guard.emit, self.provider.info.name),
@@ -398,6 +424,9 @@ class LiveSession(SessionState):
             raise asyncio.CancelledError("abandoned")
         current.renew()
         setup.counter = self.counter
+        setup.toolkit = self.offered
+        if self._controller is not None:
+            self._controller.executor.toolkit = setup.toolkit
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
         news = () if answered else (self.jobs.take_news(), self._untold_instructions())

@@ -64,6 +64,17 @@ class Attachment:
 
     path: str
     media_type: str
+    name: str = ""
+    """What the user calls it; the path may be that of a copy."""
+    width: int = 0
+    """Pixels; 0: not known."""
+    height: int = 0
+
+    @property
+    def label(self) -> str:
+        """Name and size for the screen."""
+        size = f"  {self.width}×{self.height}" if self.width and self.height else ""
+        return f"{self.name or self.path}{size}"
 
 
 Origin = Literal["user", "steer", "follow_up", "nudge", "reminder", "skill", "summary"]
@@ -205,12 +216,26 @@ def message_from_record(record: Mapping[str, Any]) -> Message:
             raise ValueError(f"unknown message role {role!r}")
 
 
-def _attachment_records(attachments: tuple[Attachment, ...]) -> list[dict[str, str]]:
-    return [{"path": file.path, "media_type": file.media_type} for file in attachments]
+def _attachment_records(attachments: tuple[Attachment, ...]) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    for file in attachments:
+        record: dict[str, Any] = {"path": file.path, "media_type": file.media_type}
+        more = {"name": file.name, "width": file.width, "height": file.height}
+        records.append(record | {key: value for key, value in more.items() if value})
+    return records
 
 
 def _attachments_from(record: Mapping[str, Any]) -> tuple[Attachment, ...]:
-    return tuple(Attachment(file["path"], file["media_type"]) for file in record.get("attachments", ()))
+    return tuple(
+        Attachment(
+            file["path"],
+            file["media_type"],
+            file.get("name", ""),
+            int(file.get("width", 0)),
+            int(file.get("height", 0)),
+        )
+        for file in record.get("attachments", ())
+    )
 
 
 def _part_to_record(part: AssistantPart) -> dict[str, Any]:

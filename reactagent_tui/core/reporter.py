@@ -50,6 +50,10 @@ class ChoiceQuestion:
     text: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """For the texts of `key` and of the options; a tuple holds locale keys, shown one after the other."""
+    title: str = ""
+    """Locale key of the heading, when it is not just a decision."""
+    commented: bool = False
+    """The answer may be the user's own words as well."""
 
 
 Question: TypeAlias = ApprovalQuestion | ChoiceQuestion

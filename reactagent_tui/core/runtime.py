@@ -43,6 +43,7 @@ from reactagent_tui.core.react.counting import WorkingMemory
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
+from reactagent_tui.core.reflect.learned import learned_lines
 from reactagent_tui.core.remembering import open_memory
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.safety.grants import Grants
@@ -249,10 +250,8 @@ class Runtime:
                 session.limits = _limits(config)
 
     def _with_project(self, file: Path) -> LoadedConfig:
-        options = self.options
-        return load_config(
-            explicit=options.config_file, env=self.env, paths=self.paths, flags=options.overrides, project=file
-        )
+        explicit, flags = self.options.config_file, self.options.overrides
+        return load_config(explicit=explicit, env=self.env, paths=self.paths, flags=flags, project=file)
 
     def _readable(self, file: SessionFile, workdir: Path) -> tuple[Path, ...]:
         """Folders outside the workspace that are free to read."""
@@ -317,6 +316,7 @@ class Runtime:
             debug=self._debug(file.id),
             before_turn=self.fresh_instructions,
             memory=self.memory,
+            plan_tools=config.plan.tools,
         )
         self.vocabulary().learn(provider.info, lambda: session.system(session))
         file.on_trouble = lambda text: self.reporter.emit(
@@ -418,14 +418,16 @@ class Runtime:
 
     def prompt_sections(self, session: LiveSession) -> tuple[Section, ...]:
         """The system prompt of a session, part by part."""
-        key = session.id
-        if key not in self._instructions:
-            self._instructions[key] = tuple(instruction_files(session.workdir, self.paths.config))
+        if session.id not in self._instructions:
+            self._instructions[session.id] = tuple(instruction_files(session.workdir, self.paths.config))
+            session.learned = learned_lines(session.workdir, self.paths.config)
         parts = PromptParts(
             workdir=session.workdir,
             skills_catalogue=self.skills(session.workdir).catalogue(without=session.without_skills),
-            instructions=self._instructions[key],
+            instructions=self._instructions[session.id],
+            learned=session.learned,
             plan_mode=session.mode == "plan",
+            plan=session.plan.pinned,
         )
         return compose(parts)
 

@@ -24,6 +24,7 @@ from reactagent_tui.core.events import (
     ModeChanged,
     ModelChanged,
     Notice,
+    PlanProposed,
     QueueChanged,
     QueuedMessage,
     TitleChanged,
@@ -35,6 +36,8 @@ from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind, queue_of, queue_record
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.money import CostTotals
+from reactagent_tui.core.plans.decision import PlanTools, withheld
+from reactagent_tui.core.plans.session_plan import SessionPlan
 from reactagent_tui.core.prompt.nested import NestedInstructions
 from reactagent_tui.core.prompt_gate import PromptGate
 from reactagent_tui.core.react.counting import Counters, WindowCounter, WorkingMemory
@@ -105,6 +108,10 @@ class SessionState:
     without_skills: frozenset[str] = frozenset()
     """Skills that this session does without, as the user decided."""
     nested: NestedInstructions = field(default_factory=NestedInstructions)
+    plan_tools: PlanTools = "read"
+    """What plan mode offers the model."""
+    learned: str = ""
+    """What the user approved of earlier reflections; part of the system prompt."""
     last_result: RunResult | None = None
     _next_call: NextCall = field(default_factory=NextCall)
 
@@ -116,6 +123,9 @@ class SessionState:
         self._counters = Counters(self.calibration, lambda: self.ledger.rows, lambda: self.working_memory)
         self.presence = Presence(self.file.folder)
         self.todo = TodoList(lambda items: self._emit(TodoChanged, items=items), self.file)
+        self.plan = SessionPlan(
+            self.todo, lambda state, steps: self._emit(PlanProposed, state=state, steps=steps), self.file
+        )
         self.jobs = SessionJobs(
             lambda job: self._emit(JobChanged, job=job.info), lambda data: self.file.append("event", data)
         )
@@ -129,6 +139,11 @@ class SessionState:
     @property
     def mode(self) -> Mode:
         return self.permissions.mode
+
+    @property
+    def offered(self) -> Toolkit:
+        """The tools that the next call offers: in plan mode none that write."""
+        return withheld(self.toolkit, self.plan_tools) if self.mode == "plan" else self.toolkit
 
     @property
     def workspace(self) -> Workspace:
@@ -186,7 +201,7 @@ class SessionState:
         """The model's server said how large its window is: the screen shows it; one that is too small is told."""
         self._tell_model()
         info = self.provider.info
-        needed = self.counter.fixed(self.system(self), self.toolkit.specs())
+        needed = self.counter.fixed(self.system(self), self.offered.specs())
         if not info.context_assumed and info.context_size < needed + ROOM_FOR_WORK:
             self.notice("local.window_small", level="warn", window=info.context_size, needed=needed)
 

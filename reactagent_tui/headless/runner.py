@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+from reactagent_tui.core.attaching import AttachmentError, with_images
 from reactagent_tui.core.commands.basic import basic_commands
 from reactagent_tui.core.commands.host import SessionHost
 from reactagent_tui.core.commands.registry import CommandResult, Unknown, execute, split_command
@@ -111,7 +112,7 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         session.tell_jobs()
         if left_out := runtime.trust.left_out(session.workdir):
             reporter.say(t("trust.left_out", what=", ".join(t(f"trust.{kind}") for kind in left_out)), always=True)
-        message: UserMessage | None = UserMessage(task.prompt)
+        message = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:
             outcome = await execute(basic_commands(), SessionHost(runtime, session, t), *command)
@@ -119,10 +120,15 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
                 near = f" {t('command.did_you_mean', name='/' + outcome.nearest)}" if outcome.nearest else ""
                 reporter.say(t("command.unknown", name=outcome.name) + near, always=True)
                 return 2
-            message = outcome.submit
-            if message is None:
+            if outcome.submit is None:
                 out.command(outcome, session)
                 return 1 if outcome.level == "error" else 0
+            message = outcome.submit
+        try:
+            message = await with_images(session, message)
+        except AttachmentError as error:
+            reporter.say(f"reactagent: {t(error.key, **error.params)}", always=True)
+            return 2
         return await _turn(session, message, reporter, out)
     finally:
         await _end_sandboxes(runtime, reporter)

@@ -21,6 +21,7 @@ from reactagent_tui.core.agents.rights import rights_for
 from reactagent_tui.core.agents.voice import AgentVoice, CallHooks
 from reactagent_tui.core.cost.ledger_row import Cause
 from reactagent_tui.core.events import AgentEvent, AgentFinished, AgentStarted, EndReason
+from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.executor import PermissionRules
@@ -211,7 +212,7 @@ class Child:
             files_seen=self.seen,
             output=output,
             ask=self.voice.ask,
-            sees_images=self.plan.provider.info.rules.supports_images,
+            sees_images=takes_images(self.plan.provider.info),
             todo=self.todo,
             env={**base.env, **self.task.env},
             agents=self.port_of(self._as_caller()) if self.plan.may_nest else None,

@@ -15,6 +15,8 @@ from reactagent_tui.core.commands.jobs import job_commands
 from reactagent_tui.core.commands.memory import memory_commands
 from reactagent_tui.core.commands.permissions import permission_commands
 from reactagent_tui.core.commands.pipelines import pipeline_commands
+from reactagent_tui.core.commands.plan import plan_command
+from reactagent_tui.core.commands.reflect import reflect_command
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.rewinding import rewind_commands
 from reactagent_tui.core.commands.sandbox import USAGE as SANDBOX_USAGE
@@ -61,6 +63,8 @@ def basic_commands() -> CommandRegistry:
             *pipeline_commands(),
             *memory_commands(),
             *session_file_commands(),
+            plan_command(),
+            reflect_command(),
         ]
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,12 +17,17 @@ from reactagent_tui.core.hooks.session_hooks import SessionHooks
 from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, WireRecord
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.memory.memory import Memory
-from reactagent_tui.core.messages import Message
+from reactagent_tui.core.messages import Message, UserMessage
+from reactagent_tui.core.paths import Paths
 from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
+from reactagent_tui.core.plans.decision import PlanningSession
+from reactagent_tui.core.plans.session_plan import SessionPlan
 from reactagent_tui.core.prompt.composer import Section
 from reactagent_tui.core.react.compacting import Compacting
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.room import Room
+from reactagent_tui.core.reflect.reflection import Reflection
+from reactagent_tui.core.reporter import ASKING_SESSION, Answer, Question, Reporter
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
@@ -58,6 +63,15 @@ class SessionLike(PipelineSession, Protocol):
     def compact(self, focus: str = "") -> Compacting: ...
     def room(self) -> Room: ...
     def window_told(self) -> None: ...
+
+    plan: SessionPlan
+    reporter: Reporter
+
+    @property
+    def id(self) -> str: ...
+    def submit(self, message: UserMessage) -> None: ...
+    def begin_reflection(self, prompt: str) -> Reflection | None: ...
+    async def settle(self, seconds: float | None = 2.0) -> bool: ...
     @property
     def permissions(self) -> Rules: ...
     @property
@@ -84,6 +98,7 @@ class RuntimeLike(Protocol):
     """The part of the runtime that commands use."""
 
     memory: Memory
+    paths: Paths
 
     @property
     def store(self) -> SessionStore: ...
@@ -256,6 +271,36 @@ class SessionHost:
     @property
     def context(self) -> SessionContext:
         return SessionContext(self.runtime, self.session)
+
+    @property
+    def planning(self) -> PlanningSession:
+        return self.session
+
+    @property
+    def config_folder(self) -> Path:
+        """Where the user's own files are."""
+        return self.runtime.paths.config
+
+    @property
+    def events(self) -> Sequence[Mapping[str, Any]]:
+        return self.session.file.events
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask the user although no run goes."""
+        ASKING_SESSION.set(self.session.id)
+        return await self.session.reporter.ask(question)
+
+    async def reflect(self, prompt: str) -> tuple[str, ...]:
+        """What the model suggests; kept with the session. () when it could not or was stopped."""
+        work = self.session.begin_reflection(prompt)
+        if work is None:
+            return ()
+        await self.session.settle(None)
+        if work.found:
+            record = {"name": "reflection", "suggestions": list(work.found)}
+            self.session.file.append("event", record)
+            self.session.file.events.append(record)
+        return work.found
 
     async def new_session(self) -> None:
         await self._switch(None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
@@ -23,6 +23,8 @@ from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.messages import Message, UserMessage
 from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
+from reactagent_tui.core.plans.decision import PlanningSession
+from reactagent_tui.core.reporter import Answer, Question
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Mode
 from reactagent_tui.core.sessions.store import SessionFile, SessionSummary
@@ -112,6 +114,14 @@ class Host(Protocol):
     def context(self) -> SessionContext: ...
     @property
     def memory(self) -> Memory: ...
+    @property
+    def planning(self) -> PlanningSession: ...
+    @property
+    def config_folder(self) -> Path: ...
+    @property
+    def events(self) -> Sequence[Mapping[str, Any]]: ...
+    async def ask(self, question: Question) -> Answer: ...
+    async def reflect(self, prompt: str) -> tuple[str, ...]: ...
     async def new_session(self) -> None: ...
     async def resume_session(self, wanted: str) -> None: ...
     @property

@@ -104,6 +104,8 @@ class ModelEntry(Section):
     protocol: Protocol | None = None
     price: PriceEntry | None = None
     thinking: Thinking | None = None
+    vision: bool | None = None
+    """Takes images. None: known from the name, else its server is asked."""
     rate_limit: RateLimitEntry | None = None
     """Wins over the provider's."""
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -184,6 +186,19 @@ class AgentSettings(Section):
     max_depth: Annotated[int, Field(ge=1, le=3)] = 1
     """1: sub-agents have none of their own."""
     external: dict[str, ExternalAgentEntry] = Field(default_factory=dict)
+
+
+class PlanSettings(Section):
+    """Plan mode."""
+
+    tools: Literal["read", "none"] = "read"
+    """`read`: the model may look before it plans; `none`: it plans from what it knows."""
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _null_is_a_word(cls, value: object) -> object:
+        """A bare `none` is text in YAML; `null` and `off` mean the same."""
+        return "none" if value is None or value is False else value
 
 
 class HookCommand(Section):
@@ -323,6 +338,7 @@ class Config(Section):
     tokens: TokenSettings = TokenSettings()
     skills: SkillSettings = SkillSettings()
     agents: AgentSettings = AgentSettings()
+    plan: PlanSettings = PlanSettings()
     hooks: HookSettings = HookSettings()
     sandbox: SandboxSettings = SandboxSettings()
     memory: MemorySettings = MemorySettings()

@@ -174,6 +174,8 @@ class ModelInfo:
     rules: WireRules = WireRules()
     notional: bool = False
     """A plan or a flat rate covers it: prices only say what it would have cost."""
+    vision: bool | None = None
+    """Takes images, as the user configured it. None: known from its name, or found out."""
     price_provider: str | None = None
     """Provider id in the price data."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -16,6 +16,7 @@ from reactagent_tui.core.llm import demo_talk as talk
 from reactagent_tui.core.llm import demo_todo as todo
 from reactagent_tui.core.llm import demo_work as work
 from reactagent_tui.core.llm.base import ModelRequest
+from reactagent_tui.core.llm.demo_plan import plan_reply
 from reactagent_tui.core.llm.demo_turn import MARKER, Beat, Reply, Turn, read_turn, trouble
 
 Matcher = Callable[[str], tuple[str, ...] | None]
@@ -235,11 +236,18 @@ SCENES: tuple[Scene, ...] = (
 HELP = Scene("help", lambda _prompt: (), (talk.show_help,))
 
 
+_TALK = frozenset({"think", "stream", "react", "greeting"})
+"""Scenes that change nothing: they are played in plan mode as well."""
+
+
 def choose(request: ModelRequest) -> Reply:
     """The demo's reply to a request; it depends on nothing else."""
     turn = read_turn(request)
     if _asks_for_summary(request, turn):
         return talk.summarise(turn)
+    planned = plan_reply(request, turn, plain_talk=scene_for(turn.prompt)[0].name in _TALK)
+    if planned is not None:
+        return planned
     reply = _play(turn)
     if reply.calls or turn.introduced:
         return reply

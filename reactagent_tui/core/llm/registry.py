@@ -170,6 +170,7 @@ def _finish(loaded: LoadedConfig, place: Place, model: str, entry: ModelEntry | 
         local=place.local or place.api == DEMO,
         thinks=bool(entry.thinking) if entry and entry.thinking is not None else thinks(model),
         notional=place.notional,
+        vision=entry.vision if entry else None,
         rules=rules_for(place.preset, model),
         price_provider=None if place.local else place.preset.price_provider,
         extra={**place.extra, **_thinking(loaded, place, model, entry), **(entry.extra if entry else {})},

@@ -31,7 +31,11 @@ class PromptParts:
     skills_catalogue: str = ""
     instructions: Sequence[tuple[str, str]] = ()
     """(file name, text) of instruction files, the most general first."""
+    learned: str = ""
+    """Lines that the user approved after a reflection."""
     plan_mode: bool = False
+    plan: str = ""
+    """The accepted plan, until it is done."""
 
 
 def compose(parts: PromptParts) -> tuple[Section, ...]:
@@ -42,10 +46,14 @@ def compose(parts: PromptParts) -> tuple[Section, ...]:
     ]
     for name, text in parts.instructions:
         sections.append(Section(name, template("instructions", name=name, text=text.strip())))
+    if parts.learned:
+        sections.append(Section("learned", template("learned", lines=parts.learned)))
     if parts.skills_catalogue:
         sections.append(Section("skills", template("skills", catalogue=parts.skills_catalogue)))
     if parts.plan_mode:
         sections.append(Section("mode", template("plan")))
+    if parts.plan:
+        sections.append(Section("plan", template("pinned_plan", steps=parts.plan)))
     return tuple(sections)
 
 

@@ -10,6 +10,7 @@ from reactagent_tui.core.cost.ledger_row import LedgerRow
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ReasoningReplay, ToolSpec
 from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.estimator import TokenEstimator
+from reactagent_tui.core.llm.image_tokens import attachment_tokens
 from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_message, weigh_tools
 from reactagent_tui.core.messages import AssistantMessage, Message
 from reactagent_tui.core.sessions.window import Selection, is_pinned, opens_turn, select
@@ -41,6 +42,8 @@ class WindowCounter:
     """For what is sent; of the present model: another model brings its own."""
     replay: ReasoningReplay = "always"
     """Which thinking goes back to the model."""
+    api: str = ""
+    """Whose rule for images counts."""
     warned: set[str] = field(default_factory=set[str])
     """Models whose server was found to cut prompts, and the user told."""
     memory: WorkingMemory = field(default_factory=WorkingMemory)
@@ -59,8 +62,8 @@ class WindowCounter:
         """Count for this model from now on."""
         self.estimator = estimator
         replay = _replay_of(info)
-        if replay != self.replay:
-            self.replay = replay
+        if replay != self.replay or info.api != self.api:
+            self.replay, self.api = replay, info.api
             self._messages.clear()
 
     def left_out(self, messages: Sequence[Message], budget: int) -> int:
@@ -119,6 +122,8 @@ class WindowCounter:
         if len(self._messages) > KEEP:
             self._messages.clear()
         weight = weigh_message(message, thinking=self._sends_thinking(message))
+        if not isinstance(message, AssistantMessage) and message.attachments:
+            weight += Weight(attachment_tokens(self.api, message.attachments))
         self._messages[id(message)] = (message, weight)
         return weight
 

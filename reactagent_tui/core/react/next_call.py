@@ -40,7 +40,7 @@ class Conversation(Protocol):
     @property
     def provider(self) -> ChatProvider: ...
     @property
-    def toolkit(self) -> Toolkit: ...
+    def offered(self) -> Toolkit: ...
     @property
     def system(self) -> Callable[[Any], str]: ...
     @property
@@ -160,7 +160,7 @@ async def tags_to_resume(session: Conversation, files: Sequence[Path]) -> list[P
 def next_request(session: Conversation) -> ModelRequest:
     """What the next call would send if nothing were added."""
     info = session.provider.info
-    system, tools = session.system(session), tuple(session.toolkit.specs())
+    system, tools = session.system(session), tuple(session.offered.specs())
     seen = session.file.marks.view(session.file.messages)
     chosen = newest_that_fit(session.counter, info, system, tools, seen)
     return Dialect(session.protocols).request(info, system, chosen.messages, tools)

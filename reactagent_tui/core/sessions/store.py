@@ -82,6 +82,8 @@ class SessionFile:
     """Compactions and trims: what of `messages` the model sees."""
     cut_marks: list[list[Mark]] = field(default_factory=list[list[Mark]])
     """The marks that went with each of `cut`."""
+    last_end: str = ""
+    """Why the run ended that came after the last message; "" while none did."""
     clock: Clock = utc_now
     on_trouble: Callable[[str], None] | None = None
     sealed: bool = False
@@ -112,9 +114,17 @@ class SessionFile:
         self._write()
 
     def _queue(self, kind: RecordType, data: Mapping[str, Any]) -> None:
+        self.note_end(kind, data)
         self._seq += 1
         stamp = self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._unsaved.append(encode(Record(kind, self._seq, stamp, data)))
+
+    def note_end(self, kind: RecordType, data: Mapping[str, Any]) -> None:
+        """Keep `last_end` true for one more record."""
+        if kind == "event" and data.get("name") == "run_ended":
+            self.last_end = str(data.get("reason", ""))
+        elif kind == "partial" or (kind == "message" and data["message"].get("origin") != "reminder"):
+            self.last_end = ""
 
     def append_message(self, message: Message) -> None:
         """Add a message to the history and to the file."""
@@ -322,6 +332,7 @@ def _build(path: Path, data: bytes, clock: Clock) -> SessionFile:
                 raise StorageError(f"{path} is not a session file: its first line is no header")
             file._seq = max(file._seq, record.seq)  # pyright: ignore[reportPrivateUsage]
             partial = _apply(file, record, partial)
+            file.note_end(record.type, record.data)
         except (KeyError, TypeError, ValueError) as error:
             bad.append(BadLine(number, f"{type(error).__name__}: {error}"))
     if file is None:

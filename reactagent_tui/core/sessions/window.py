@@ -121,7 +121,7 @@ def _pair(messages: list[Message]) -> list[Message]:
             (results if isinstance(later, ToolResult) else users).append(later)  # type: ignore[arg-type]
         fixed, answers = _answer_calls(message, results)
         out.append(fixed)
-        out.extend(answers)
+        out.extend(replace(one, attachments=()) if one.attachments else one for one in answers)
         out.extend(_images_of(answers))
         out.extend(users)
     return out

@@ -19,6 +19,7 @@ from reactagent_tui.core.events import (
     ModeChanged,
     ModelChanged,
     Notice,
+    PlanProposed,
     QuestionAsked,
     QuestionClosed,
     QueueChanged,
@@ -48,6 +49,7 @@ from reactagent_tui.tui.bridge import AgentFailed, AgentReady, FromAgent
 from reactagent_tui.tui.presenter import format_money, format_seconds
 from reactagent_tui.tui.screens import chat_agents, chat_others
 from reactagent_tui.tui.screens.chat_jobs import job_changed
+from reactagent_tui.tui.screens.chat_plan import plan_changed
 from reactagent_tui.tui.screens.transcript_events import add_event
 from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
 
@@ -169,6 +171,8 @@ def _apply_to_panels(chat: ChatScreen, event: AgentEvent) -> None:
         case TodoChanged(items=items):
             chat.todo.update_todo(items)
             chat.todo_line.update_todo(items)
+        case PlanProposed():
+            plan_changed(chat, event)
         case _:
             pass  # StepFinished, CompactionDone: nothing of theirs is on this screen
 
@@ -192,7 +196,8 @@ def _model_changed(chat: ChatScreen, event: ModelChanged) -> None:
 def _run_started(chat: ChatScreen, event: RunStarted) -> None:
     stopping = chat.home.bridge.run_seen()
     if event.prompt is not None:
-        chat.transcript.add_user(event.prompt.text, origin=event.prompt.origin, shown=event.prompt.shown)
+        prompt = event.prompt
+        chat.transcript.add_user(prompt.text, origin=prompt.origin, shown=prompt.shown, attachments=prompt.attachments)
     chat.begin_run()
     chat_agents.turn_began(chat)
     if stopping:

@@ -59,7 +59,15 @@ class ChatSending(ChatSession):
                 me.transcript.to_end()
                 me.home.bridge.run_command(command, tell_model=message.kind == "shell")
             return
-        self.send(UserMessage(message.text, shown=None if message.shown == message.text else message.shown), kind)
+        sent = UserMessage(message.text, shown=None if message.shown == message.text else message.shown)
+        if "@" in message.text:
+            from reactagent_tui.core.attaching import mentions_image
+            from reactagent_tui.tui.screens.chat_images import send_with_images
+
+            if mentions_image(message.text):
+                me.run_worker(send_with_images(me, sent, message.draft, kind), exit_on_error=False)
+                return
+        self.send(sent, kind)
 
     def send(self, message: UserMessage, kind: Any = "steer") -> None:
         """A message to the agent. ESC means stop from this moment on."""

@@ -120,7 +120,11 @@ class ChatSession(Screen[None]):
         me.prompt.set_mode(event.mode, self.sandbox_note)
         me.usage_panel.show_totals(event.totals, event.context_used, 0)
         me.dock.close()  # a question of the session that was on the screen: it is asked again on the way back
-        me.stopping = me.pausing = me.can_resume = False
+        me.stopping = me.pausing = False
+        me.can_resume = bool(event.unfinished)
+        if event.unfinished:
+            key = me.home.keymap.label("pause_resume")
+            me.transcript.add_notice(me.t(f"unfinished.{event.unfinished}", key=key), level="warn")
         me._stop_beat()
         me.set_running(False)
         me.show_activity()

@@ -54,7 +54,9 @@ def add_event(transcript: Transcript, event: AgentEvent) -> None:
                 seconds=event.seconds,
             )
         case UserMessageAdded(message=message):
-            transcript.add_user(message.text, origin=message.origin, shown=message.shown)
+            transcript.add_user(
+                message.text, origin=message.origin, shown=message.shown, attachments=message.attachments
+            )
         case _:
             pass
 

@@ -85,7 +85,7 @@ class Conversation:
         return UserItem(
             shown,
             label=_LABELS.get(message.origin, ""),
-            attachments=[attachment.path for attachment in message.attachments],
+            attachments=[attachment.label for attachment in message.attachments],
             number=number,
         )
 

@@ -11,6 +11,7 @@ from textual.message import Message as TextualMessage
 from reactagent_tui.core.display import DisplayBlock
 from reactagent_tui.core.messages import (
     AssistantMessage,
+    Attachment,
     Message,
     Origin,
     ResultStatus,
@@ -69,9 +70,11 @@ class Transcript(Browser, inherit_bindings=False):
 
     # --- verbs: what is said
 
-    def add_user(self, text: str, *, origin: Origin = "user", shown: str | None = None) -> None:
+    def add_user(
+        self, text: str, *, origin: Origin = "user", shown: str | None = None, attachments: tuple[Attachment, ...] = ()
+    ) -> None:
         """A message of the user."""
-        self._story.add_user(UserMessage(text, origin=origin, shown=shown))
+        self._story.add_user(UserMessage(text, attachments, origin, shown))
         self.flush()
 
     def begin_message(self, key: str) -> None:

@@ -295,7 +295,7 @@ class ApprovalDock(Painted):
     def _head(self, question: Question, width: int) -> Content:
         behind = f"  +{len(self._waiting) - 1}" if len(self._waiting) > 1 else ""
         if isinstance(question, ChoiceQuestion):
-            title = self._t("dock.question") if question.text is not None else self._t("dock.decide")
+            title = self._t(question.title or ("dock.question" if question.text is not None else "dock.decide"))
             return spread(Content.styled(title, "bold"), Content.styled(behind, "$text-muted"), width)
         asks = self._t("dock.asks", reason=self._t(question.reason))
         if question.agent:

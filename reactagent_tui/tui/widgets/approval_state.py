@@ -112,7 +112,8 @@ class ApprovalState:
     @property
     def can_comment(self) -> bool:
         """Whether Tab opens a line: to the model for an approval, own words for a question the model asked."""
-        return isinstance(self.question, ApprovalQuestion) or self.question.text is not None
+        question = self.question
+        return isinstance(question, ApprovalQuestion) or question.text is not None or question.commented
 
     def is_armed(self, now: float) -> bool:
         """Whether a letter would be taken now."""

@@ -6,13 +6,16 @@ other. Here nothing is bound; `_on_key` does all. A key that means nothing to th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 
 from textual import events
 from textual.content import Content
 
+from reactagent_tui.core.display import clean
 from reactagent_tui.tui.folds import PASTE_LIMIT
 from reactagent_tui.tui.history import Draft, PromptHistory
+from reactagent_tui.tui.image_paste import image_chip, pasted_images
 from reactagent_tui.tui.keymap import Keymap
 from reactagent_tui.tui.widgets.completion import Completion, CompletionPopup
 from reactagent_tui.tui.widgets.prompt_area import PromptArea
@@ -246,7 +249,11 @@ class PromptInput(PromptArea, inherit_bindings=False):
             size, limit = f"{len(event.text) / 1048576:.0f}", PASTE_LIMIT // 1048576
             self.app.notify(self.t("prompt.paste_too_big", size=size, limit=limit), severity="warning", markup=False)
             return
-        if event.text:
+        images = pasted_images(event.text)
+        for path in images:
+            label = self.t("prompt.chip_image", name=clean(os.path.basename(path)))
+            self.insert_typed(image_chip(path, self.pastes, label) + " ")
+        if event.text and not images:
             self.insert_text(event.text)
 
     async def _on_click(self, event: events.Click) -> None:

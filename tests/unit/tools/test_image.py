@@ -21,7 +21,8 @@ from reactagent_tui.core.messages import (
 )
 from reactagent_tui.core.sessions.window import repair
 from reactagent_tui.core.tools.base import ToolContext, ToolOutcome
-from reactagent_tui.core.tools.image import LARGEST, image_size
+from reactagent_tui.core.tools.image_head import image_size
+from reactagent_tui.core.tools.picture import LARGEST_FILE
 from reactagent_tui.core.tools.read_file import ReadFile
 
 
@@ -95,8 +96,8 @@ async def test_a_model_without_eyes_gets_type_and_size(file_ctx: ToolContext, na
         (jpeg(3, 3)[:10], "binary", "broken"),
         (webp(b"NOPE", b"\0" * 40), "binary", "broken"),
         (png(0, 5), "binary", "broken"),
-        (png(9000, 5), "too_large", "9000×5"),
-        (png(5, 5) + bytes(LARGEST), "too_large", "at most 5,000,000"),
+        (png(90_000, 1000), "too_large", "90000×1000"),
+        (png(5, 5) + bytes(LARGEST_FILE), "too_large", "at most 50,000,000"),
     ],
 )
 async def test_what_a_server_would_refuse_is_refused_here(
