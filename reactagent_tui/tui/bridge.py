@@ -321,8 +321,10 @@ class Bridge:
         def take_over(session: LiveSession) -> None:
             if session.mode != mode:
                 session.set_mode(mode)
+            kept = session.queued_messages()  # what its file knew of
             for message, kind in held:
-                session.hold(message, kind)
+                if (message, kind) not in kept:
+                    session.hold(message, kind)
 
         self._with_session(take_over)
 
