@@ -80,9 +80,8 @@ def queue_record(waiting: Sequence[tuple[UserMessage, QueueKind]]) -> list[dict[
 def queue_of(events: Sequence[Mapping[str, Any]]) -> list[tuple[UserMessage, QueueKind]]:
     """What waited last by the events of a session file; what cannot be read is left out."""
     found: list[tuple[UserMessage, QueueKind]] = []
-    nothing: Mapping[str, Any] = {}
-    newest = next((event for event in reversed(events) if event.get("name") == "queue"), nothing)
-    items: Sequence[Mapping[str, Any]] = newest.get("items") or ()
+    kept = [event for event in events if event.get("name") == "queue"]
+    items: Sequence[Mapping[str, Any]] = kept[-1].get("items") or () if kept else ()
     for item in items:
         try:
             message = message_from_record(item["message"])

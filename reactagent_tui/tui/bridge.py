@@ -15,12 +15,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from reactagent_tui.tui.agent_reporter import AgentReporter, StopsAgents
+from reactagent_tui.tui.agent_thread import Agent
 from reactagent_tui.tui.session_switch import fork_open, switch
 
 if TYPE_CHECKING:
@@ -73,23 +73,6 @@ class AgentStart(NamedTuple):
     """Called in the agent's thread with the configuration."""
     when_idle: Callable[[], None] | None = None
     """Called in a thread of its own once the agent is ready: imports that the first turn will need."""
-
-
-@dataclass
-class Agent:
-    """One agent thread: its loop and what lives in it."""
-
-    loop: asyncio.AbstractEventLoop
-    reporter: AgentReporter
-    thread: threading.Thread | None = None
-    runtime: Runtime | None = None
-    session: LiveSession | None = None
-    closing: asyncio.Event | None = None
-    keep_jobs: Keep = "kept"
-    """Which background jobs run on after the end."""
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
-    told_of_neighbours: set[str] = field(default_factory=set[str])
-    """Folders in which another open session was noticed."""
 
 
 class Bridge:
@@ -323,8 +306,10 @@ class Bridge:
         def take_over(session: LiveSession) -> None:
             if session.mode != mode:
                 session.set_mode(mode)
+            kept = session.queued_messages()  # what its file knew of
             for message, kind in held:
-                session.hold(message, kind)
+                if (message, kind) not in kept:
+                    session.hold(message, kind)
 
         self._with_session(take_over)
 

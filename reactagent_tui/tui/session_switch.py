@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reactagent_tui.tui.bridge import Agent
+    from reactagent_tui.tui.agent_thread import Agent
 
 
 @dataclass(frozen=True, slots=True)

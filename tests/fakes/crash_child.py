@@ -24,7 +24,7 @@ from reactagent_tui.core.runtime import Options, Runtime
 from reactagent_tui.core.sessions.index import SessionIndex
 from tests.fakes.scripted import Beat, ScriptedProvider, call, say
 
-TURNS = 3
+TURNS = 6
 BIG = "0123456789abcdef" * 4096
 INFO = ModelInfo("scripted", "script", "scripted", 100_000, local=True)
 

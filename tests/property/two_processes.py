@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def play(folder: Path, seconds: float) -> tuple[list[dict[str, Any]], list[str]]:
     """What each process did, and everything that was wrong."""
     work = folder / "work"
-    work.mkdir()
+    work.mkdir(parents=True)
     (work / COUNTER).write_text("count 0\n")
     env = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
     env |= {"HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
