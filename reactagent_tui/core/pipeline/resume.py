@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reactagent_tui.core.errors import SkillError
 from reactagent_tui.core.pipeline.journal import ARCHIVE, JOURNAL_FILE, Journal, RunRecord, read_run
+from reactagent_tui.core.pipeline.run_lock import alone_in
 from reactagent_tui.core.pipeline.spec import PipelineSpec
 from reactagent_tui.core.skills.models import normalise
 from reactagent_tui.core.skills.run_dir import ROOT, new_run_dir, skill_folder, slug
@@ -80,8 +81,15 @@ def take_back(folder: Path, first: int) -> tuple[Path, ...]:
     """Before a run goes on from step `first` again: what that step and later ones made goes to the run's archive.
 
     The state machine then sees a run that never got there. A file that an earlier step made and a later one changed
-    goes too: the earlier step makes it again. Returns the archived files. Raises SkillError.
+    goes too: the earlier step makes it again. Returns the archived files. Raises SkillError, also while it runs.
     """
+    if not (folder / JOURNAL_FILE).is_file():
+        raise SkillError(f"{folder} has no journal: it is no run of a pipeline")
+    with alone_in(folder):
+        return _taken_back(folder, first)
+
+
+def _taken_back(folder: Path, first: int) -> tuple[Path, ...]:
     run = read_run(folder)
     known = [step.index for step in run.steps]
     if first not in known:
