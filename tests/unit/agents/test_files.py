@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reactagent_tui.core.agents.child import Child
 from reactagent_tui.core.agents.inputs import PLACEHOLDER
 from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.messages import ToolCall, ToolResult
@@ -15,6 +17,7 @@ from reactagent_tui.core.reporter import Answer, ApprovalQuestion
 from reactagent_tui.core.run_ports import RunGuard
 from reactagent_tui.core.tools.agent_task import AgentResult, AgentTask
 from reactagent_tui.core.tools.builtin import builtin_tools
+from reactagent_tui.core.tools.disk import MAX_EDITED
 from tests.fakes.scripted import call, say
 from tests.unit.agents.kit import Played, done, play
 from tests.unit.agents.test_agents import spawn
@@ -90,6 +93,50 @@ async def test_a_file_that_the_agent_wrote_is_left_as_it_is(tmp_path: Path, befo
     await played.turn()
     assert path.read_text() == "by itself"
     assert f"写入 {path} (9 字节)" in played.results[0].text
+
+
+async def test_two_agents_do_not_share_an_output_file(tmp_path: Path) -> None:
+    tasks = [{"task": f"child {name}", "output_file": file} for name, file in (("a", "x.txt"), ("b", "./x.txt"))]
+    scripts: Any = {
+        "main task": [spawn(*tasks), spawn(tasks[1]), done()],
+        "child a": [say("answer of a")],
+        "child b": [say("answer of b")],
+    }
+    played = play(tmp_path, scripts, *builtin_tools())
+    await played.turn()
+    first, second, again = played.results
+    path = played.live.workdir / "x.txt"
+    assert "subagent_done" in first.text
+    assert second.is_error
+    assert "agent-1" in second.text
+    assert again.text.startswith("subagent_done")
+    assert path.read_text() == "answer of b\n"
+
+
+async def test_an_answer_that_cannot_be_written_is_an_end(tmp_path: Path) -> None:
+    task = {"task": "child", "output_file": "big.bin"}
+    played = play(tmp_path, {"main task": [spawn(task), done()], "child": [say("the answer")]}, *builtin_tools())
+    with (played.live.workdir / "big.bin").open("wb") as file:
+        file.truncate(MAX_EDITED + 1)
+    await played.turn()
+    (finished,) = played.finished
+    assert finished.reason == "ERROR"
+    assert finished.usage.total > 0
+    assert "the answer" in played.results[0].text
+    assert "was not written" in played.results[0].text
+
+
+async def test_an_agent_that_has_ended_holds_no_conversation(tmp_path: Path) -> None:
+    played = play(tmp_path, {"main task": [spawn({"task": "child"}), done()], "child": [say("x")]})
+    await played.turn()
+    assert played.live.agents is not None
+    (record,) = played.live.agents.all()
+    assert record.figures is None
+    assert record.now().text == "x"
+    assert not played.live.agents.stop(record.run_id)
+    played.minds.requests.clear()  # the test's own copies, which know who asked
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, Child) and each.record is record]
 
 
 async def test_writing_is_judged_like_write_file(tmp_path: Path) -> None:
