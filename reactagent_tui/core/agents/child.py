@@ -63,7 +63,7 @@ class Child:
         task, caller = self.task, self.caller
         cause: Cause = "pipeline" if task.cause == "pipeline" else "sub_agent"
         self.page = AgentPage(caller.book, cause)
-        self.rights: PermissionRules = rights_for(caller.permissions, task.roots)
+        self.rights: PermissionRules = rights_for(caller.permissions, task.roots, task.read_only)
         self.record: AgentRecord = self.pool.begin(task, caller, self.run_id, self.ctx.run_id, self.plan.model)
         self.path = (*caller.path, self.record.name)
         self.voice = AgentVoice(caller.reporter, self.pool.asking, self.run_id, "/".join(self.path))

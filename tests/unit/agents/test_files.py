@@ -197,6 +197,33 @@ async def test_folders_are_free_inside_and_closed_outside(tmp_path: Path) -> Non
     assert not (tmp_path / "out.txt").exists()
 
 
+@pytest.mark.parametrize("run_inside", [False, True])
+async def test_what_runs_later_is_not_written(tmp_path: Path, run_inside: bool) -> None:
+    skill = tmp_path / "skill"
+    run = skill / "skill_run" / "x" if run_inside else tmp_path / "run"
+    run.mkdir(parents=True)
+    (skill / "scripts").mkdir(parents=True)
+    (skill / "scripts" / "run.py").write_text("print(1)")
+    (run / ".pipeline.jsonl").write_text("{}")
+    (run / "way").symlink_to(skill)
+    writes = [
+        (run / "ok.md", True),
+        (skill / "scripts" / "run.py", False),
+        (skill / "new.py", False),
+        (run / "way" / "new.py", False),
+        (run / ".pipeline.jsonl", False),
+    ]
+    calls = [("read_file", {"path": str(path)}) for path, _ in writes]
+    calls += [("write_file", {"path": str(path), "content": "mine"}) for path, _ in writes]
+    script = [call(*((name, json.dumps(args)) for name, args in calls)), say("over")]
+    played = play(tmp_path, {"child": script}, *builtin_tools())
+    task = AgentTask("child", tools_allowlist=("read_file", "write_file"), roots=(run, skill), read_only=(skill,))
+    await run_in(played, task)
+    assert [path.exists() and path.read_text() == "mine" for path, _ in writes] == [good for _, good in writes]
+    results = [m for m in played.minds.requests[-1].messages if isinstance(m, ToolResult)]
+    assert [m.status for m in results[len(writes) :]] == ["done" if good else "denied" for _, good in writes]
+
+
 async def test_a_deny_rule_holds_in_the_folders_too(tmp_path: Path) -> None:
     root = tmp_path / "run"
     root.mkdir()
