@@ -121,7 +121,7 @@ class SessionPipelines:
 
 
 def _outcome(folder: Path, end: PipelineEnd, driver: Driver) -> ToolOutcome:
-    text = report(read_run(folder), end.outcome, end.detail, end.files, driver.tally())
+    text = report(driver.record, end.outcome, end.detail, end.files, driver.tally())
     blocks: tuple[DisplayBlock, ...] = (TextBlock(clean(text.split("\n\n---", 1)[0])),)
     for name in end.files:
         with contextlib.suppress(OSError):

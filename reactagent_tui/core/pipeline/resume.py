@@ -61,7 +61,7 @@ def resumed_dir(workdir: Path, skill: str, text: str) -> Path:
     own = (workdir / ROOT / skill_folder(skill)).resolve()
     if folder == own or not folder.is_relative_to(workdir.resolve()):
         raise SkillError(f"{folder} is no run of this folder: runs are in {own}")
-    if not folder.is_relative_to(own) and not (folder / JOURNAL_FILE).is_file():
+    if folder.parent != own and not (folder / JOURNAL_FILE).is_file():
         raise SkillError(f"{folder} does not look like a run of {skill}: it has no {JOURNAL_FILE}")
     written = read_run(folder).skill
     if written and normalise(written) != normalise(skill):
