@@ -17,6 +17,7 @@ from reactagent_tui.core.usage import Usage
 
 JOURNAL_FILE = ".pipeline.jsonl"
 ARCHIVE = ".archive"
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 Status = Literal["ok", "failed", "interrupted", "skipped"]
 
 
@@ -105,7 +106,7 @@ class Journal:
         text = json.dumps(record, ensure_ascii=False)
         self._run = _applied(self._run, self._steps, json.loads(text))
         data = f"{text}\n".encode("utf-8", "replace")
-        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = os.open(self.path, _APPEND, 0o600)
         try:
             if os.fstat(descriptor).st_size:
                 os.lseek(descriptor, -1, os.SEEK_END)

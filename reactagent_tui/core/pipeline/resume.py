@@ -40,13 +40,16 @@ def begin_run_dir(workdir: Path, skill: str, query: str, spec: PipelineSpec) -> 
 
 
 def log_path(workdir: Path, skill: str, spec: PipelineSpec) -> Path:
-    """Where the log of a skill's pipeline is; never outside `workdir`."""
+    """Where the log of a skill's pipeline is; never outside `workdir`. Raises SkillError."""
     name = skill_folder(skill)
     if spec.log_file:
         wanted = workdir / spec.log_file.format(skill=name, slug="")
         if _is_inside(wanted, workdir):
             return wanted
-    return workdir / ROOT / name / LOG_FILE
+    own = workdir / ROOT / name / LOG_FILE
+    if not _is_inside(own.parent, workdir):
+        raise SkillError(f"{own.parent} is a link that leads out of {workdir}: nothing is written there")
+    return own
 
 
 def resumed_dir(workdir: Path, skill: str, text: str) -> Path:

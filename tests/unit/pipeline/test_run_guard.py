@@ -120,3 +120,20 @@ async def test_the_journal_is_read_once(tmp_path: Path, clean_place: Path, monke
     told = read_run(Path(desk.end.run_dir))
     assert [step.status for step in told.steps] == ["ok"] * 3
     assert len(reads) <= 4  # at the beginning, for the answer, here: not for every step
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+async def test_no_link_leads_the_log_or_the_journal_out(tmp_path: Path, clean_place: Path) -> None:
+    skill = make_skill(tmp_path, THREE)
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    place = clean_place / "skill_run" / "steps"
+    (place / "x").mkdir(parents=True)
+    (place / "pipeline.log").symlink_to(mine)
+    (place / "x" / JOURNAL_FILE).symlink_to(mine)
+    desk = PipelineDesk(clean_place)
+    await desk.run(skill, "go")
+    assert desk.end.outcome == "DONE"
+    with pytest.raises(OSError, match=JOURNAL_FILE):
+        await desk.run(skill, "go", str(place / "x"))
+    assert mine.read_text() == "mine"
