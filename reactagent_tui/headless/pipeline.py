@@ -144,9 +144,6 @@ async def _resume(workdir: Path, args: argparse.Namespace, t: Translator) -> int
     if not run.skill:
         raise SkillError(t("pipeline.no_run", run=str(folder)))
     folder = resumed_dir(workdir, run.skill, str(folder))
-    if args.first is not None and not args.dry_run:
-        moved = take_back(folder, args.first)
-        sys.stderr.write(t("pipeline.archived", n=len(moved), step=args.first) + "\n")
     return await _run(workdir, args, t, run.skill, run.query, folder)
 
 
@@ -176,6 +173,9 @@ async def _run(
         await runtime.windows_known()
         await runtime.begin_sandbox(session)
         runtime.fresh_instructions(session)
+        if folder is not None and args.first is not None:  # only now: nothing else can refuse it
+            moved = take_back(folder, args.first)
+            sys.stderr.write(t("pipeline.archived", n=len(moved), step=args.first) + "\n")
         with stop_on_signals(session) as received:
             work = begin_pipeline(session, skill.name, query, None if folder is None else str(folder))
             if work is None:

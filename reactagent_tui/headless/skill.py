@@ -17,6 +17,7 @@ from reactagent_tui.core.config.loader import load_config
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.errors import ConfigError, ReactAgentError, SkillError
 from reactagent_tui.core.paths import user_paths
+from reactagent_tui.core.pipeline.spec import spec_problems
 from reactagent_tui.core.skills.installed import Changes, InstalledSkills, write_new
 from reactagent_tui.core.skills.loader import SkillLibrary, SkillSource, default_sources, weight
 from reactagent_tui.core.skills.models import Skill, SkillProblem
@@ -125,7 +126,7 @@ class Desk:
         if as_json:
             document = {
                 "skills": [self._document(skill) for skill in library.all()],
-                "problems": [_problem_document(problem) for problem in library.problems()],
+                "problems": [_problem_document(problem) for problem in _problems(library)],
             }
             self.out.line(json.dumps(document, ensure_ascii=self.out.is_terminal))
             return 0
@@ -139,7 +140,7 @@ class Desk:
             rows.append((skill.name, skill.source, str(both.listed), str(both.viewed), shortened(skill.summary, room)))
         for number, line in enumerate(table(rows, "llrrl")):
             self.out.line(self.out.paint(line, "dim") if number == 0 else line)
-        self._tell(library.problems())
+        self._tell(_problems(library))
         return 0
 
     def install(self, text: str) -> int:
@@ -335,6 +336,10 @@ def _library() -> SkillLibrary:
     home = Path(env.get("HOME") or Path.home())
     sources = default_sources(paths, home, workdir, project_trusted=trusted) + extra
     return SkillLibrary(sources, disabled=settings.disabled)
+
+
+def _problems(library: SkillLibrary) -> tuple[SkillProblem, ...]:
+    return (*library.problems(), *spec_problems(library.all()))
 
 
 def _problem_document(problem: SkillProblem) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,6 +45,8 @@ class AcpClient:
         """Written through us."""
         self.cost_usd: float | None = None
         """What it said it has cost so far."""
+        self.is_over_cap = False
+        """It was stopped because it had spent what it may."""
         self._said: list[str] = []
         self._calls: dict[str, ToolCall] = {}
 
@@ -87,6 +90,10 @@ class AcpClient:
                     )
             case AcpUsage(cost=cost) if cost is not None and cost.currency == "USD":
                 self.cost_usd = cost.amount
+                cap = self.child.plan.cap
+                if cap is not None and Decimal(str(cost.amount)) >= cap:
+                    self.is_over_cap = True
+                    self.child.record.stop()
             case _:
                 pass
 

@@ -64,7 +64,7 @@ class Child:
         task, caller = self.task, self.caller
         cause: Cause = "pipeline" if task.cause == "pipeline" else "sub_agent"
         self.page = AgentPage(caller.book, cause)
-        self.rights: PermissionRules = rights_for(caller.permissions, task.roots)
+        self.rights: PermissionRules = rights_for(caller.permissions, task.roots, task.read_only)
         self.record: AgentRecord = self.pool.begin(task, caller, self.run_id, self.ctx.run_id, self.plan.model)
         self.path = (*caller.path, self.record.name)
         self.voice = AgentVoice(caller.reporter, self.pool.asking, self.run_id, "/".join(self.path))
@@ -92,11 +92,15 @@ class Child:
         finally:
             if self.record.result is None:
                 self.record.result = self._result("ERROR", "", "not started")
+            self.record.figures, self.record.stop = None, _nothing  # the record stays, the conversation need not
+            self.pool.release(self.path)
             if self.log is not None:
                 self.log.close()
 
     async def _run(self) -> AgentResult:
         self.delivery.prepare()
+        if self.delivery.path is not None:
+            self.pool.reserve(self.delivery.path, self.path)
         prompt = as_prompt(self.task.task, await self._inputs(), self.delivery.instruction(self.plan.toolkit))
         self.record.figures = lambda: self._result("PAUSED", "", None)
         self.emit(
@@ -331,6 +335,10 @@ class Child:
         file = AgentFile(host.folder / f"{self.run_id}.jsonl", header)
         file.append("header", {"header": asdict(header)})
         return file
+
+
+def _nothing() -> None:
+    """An agent that has ended cannot be stopped."""
 
 
 def _said(messages: list[Message]) -> str:

@@ -88,6 +88,8 @@ class Delivery:
             done, files = await self.write(path, _content(path, result.text))
         except StoppedByUser:
             return replace(result, reason="INTERRUPTED", stops_all=True, error=f"{path} was not written")
+        except (ToolFailure, OSError) as error:
+            return replace(result, reason="ERROR", error=f"{path} was not written: {error}")
         now = _stamp(path)
         if done.is_error or now is None:
             return replace(result, reason="ERROR", error=f"{path} was not written: {done.text}")

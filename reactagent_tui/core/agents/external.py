@@ -75,6 +75,8 @@ class ExternalChild(Child):
         if not job.cancelled():
             reason, error, told = job.result()
         self._book(call_id, client, told, interrupted=reason == "INTERRUPTED")
+        if reason == "INTERRUPTED" and client.is_over_cap and not outside:
+            reason = "BUDGET"
         text = client.text
         if text:
             reply = AssistantMessage((TextPart(text),), provider="acp", model=self.record.model)

@@ -125,6 +125,7 @@ def _system(task: AgentTask, role: Role | None, toolkit: Toolkit) -> str:
     if not len(toolkit):
         return text
     where = "" if task.roots is None else f" You may read and write only in: {', '.join(map(str, task.roots))}."
+    where += f" Of these, only read in: {', '.join(map(str, task.read_only))}." if task.read_only else ""
     return f"{text}\n\nYour tools: {', '.join(toolkit.names)}.{where}"
 
 

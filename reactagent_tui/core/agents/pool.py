@@ -137,6 +137,8 @@ class SessionAgents:
         """One question at a time, whoever asks."""
         self.tell_roles: Callable[[], None] = lambda: None
         """Brings the tool's description up to date; called when a turn begins, so that it is stable within one."""
+        self._outputs: dict[Path, tuple[str, ...]] = {}
+        """Files that agents are to write now, and whose they are."""
         self._records: dict[str, AgentRecord] = {}
         self._names: set[str] = set()
 
@@ -178,6 +180,22 @@ class SessionAgents:
             raise ToolFailure(
                 "busy", f"{AT_ONCE} sub-agents run already, and that is the limit. Call again when one has ended."
             )
+
+    def reserve(self, output: Path, path: tuple[str, ...]) -> None:
+        """One file, one agent: of two answers the second would be lost. Raises ToolFailure."""
+        owner = self._outputs.get(output)
+        if owner is None:
+            self._outputs[output] = path
+        elif owner != path[: len(owner)]:
+            raise ToolFailure(
+                "busy",
+                f"{output} is the output_file of the agent {'/'.join(owner)}, which runs now. Name another file.",
+            )
+
+    def release(self, path: tuple[str, ...]) -> None:
+        """The agent has ended."""
+        for output in [output for output, owner in self._outputs.items() if owner == path]:
+            del self._outputs[output]
 
     def begin(self, task: AgentTask, caller: Caller, run_id: str, parent_run_id: str, model: str) -> AgentRecord:
         """A new record under a name that no other agent of the session has."""

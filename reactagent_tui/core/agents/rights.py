@@ -16,7 +16,7 @@ from reactagent_tui.core.safety.access import Access, Allow, Ask, Decision, Deny
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Permissions
 
-PROTECTED = frozenset({".git", ".reactagent", ".envrc", ".mcp.json"})
+PROTECTED = frozenset({".git", ".reactagent", ".envrc", ".mcp.json", ".pipeline.jsonl", ".pipeline.lock", ".archive"})
 
 
 class AgentRights:
@@ -44,9 +44,12 @@ class AgentRights:
 class RootedRights:
     """A few folders to read and write without a question, and nothing else at all."""
 
-    def __init__(self, caller: PermissionRules, roots: Sequence[Path]) -> None:
+    def __init__(self, caller: PermissionRules, roots: Sequence[Path], read_only: Sequence[Path] = ()) -> None:
         self._caller = caller
         self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
+        closed = {Path(os.path.realpath(root)) for root in read_only}
+        self._closed = tuple(closed)
+        self._open = tuple(root for root in self._roots if root not in closed)
 
     def decide(self, access: Access, *, reads_only: bool) -> Decision:
         where = ", ".join(str(root) for root in self._roots)
@@ -57,6 +60,9 @@ class RootedRights:
             return Deny(f"{outside[0]} is outside of what this agent may touch: {where}. Nothing was done.")
         if not (access.reads or access.writes or reads_only):
             return Deny(f"{access.tool} is nothing this agent may do. It may read and write files in {where}.")
+        closed = [path for path in access.writes if not self._is_open(path)]
+        if closed:
+            return Deny(f"{closed[0]} is there to be read only. Write into {', '.join(map(str, self._open))}.")
         if any(self._is_protected(path) for path in access.writes):
             return Deny(f"{access.writes[0]} holds what is run or believed later: this agent may not write it.")
         said = self._caller.decide(access, reads_only=reads_only)
@@ -72,6 +78,11 @@ class RootedRights:
     def _contains(self, path: Path) -> bool:
         return any(path == root or path.is_relative_to(root) for root in self._roots)
 
+    def _is_open(self, path: Path) -> bool:
+        """May it be written? The nearest of the folders it is in decides."""
+        around = [root for root in (*self._open, *self._closed) if path == root or path.is_relative_to(root)]
+        return bool(around) and max(around, key=lambda root: len(root.parts)) in self._open
+
     def _is_protected(self, path: Path) -> bool:
         return any(
             part.casefold() in PROTECTED
@@ -81,10 +92,12 @@ class RootedRights:
         )
 
 
-def rights_for(caller: PermissionRules, roots: Sequence[Path] | None) -> PermissionRules:
+def rights_for(
+    caller: PermissionRules, roots: Sequence[Path] | None, read_only: Sequence[Path] = ()
+) -> PermissionRules:
     """Those of a new sub-agent of this caller."""
     if roots is not None:
-        return RootedRights(caller, roots)
+        return RootedRights(caller, roots, read_only)
     match caller:
         case Permissions():
             return AgentRights(caller)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reactagent_tui.core.commands.registry import CommandResult, Host, Translate
 from reactagent_tui.core.display import DisplayBlock, TableBlock, TextBlock
+from reactagent_tui.core.pipeline.spec import spec_problems
 from reactagent_tui.core.skills.loader import weight
 from reactagent_tui.core.skills.models import SkillProblem
 
@@ -20,7 +21,7 @@ def show_skills(host: Host, _arguments: str) -> CommandResult:
         blocks.append(TableBlock(columns, tuple(rows), "llrrl"))
     else:
         blocks.append(TextBlock(t("skills.none"), "dim"))
-    for problem in host.skills.problems():
+    for problem in (*host.skills.problems(), *spec_problems(host.skills.all())):
         tone = "warn" if problem.severity == "warning" else "error"
         blocks.append(TextBlock(problem_line(t, problem), tone))
     return CommandResult(tuple(blocks))

@@ -67,6 +67,7 @@ def agent_task(emit: Emit, target: Target, place: StepPlace, complaint: str = ""
         tools_allowlist=TOOLS,
         name=_name(emit),
         roots=(place.run_dir, place.skill_dir),
+        read_only=(place.skill_dir,),  # its scripts run without a question
         cause="pipeline",
         input_cap=INPUT_CAP,
     )

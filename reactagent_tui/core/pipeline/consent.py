@@ -82,7 +82,8 @@ class Consent:
             return decision.text
         if isinstance(decision, Allow) or line in self._allowed:
             return None
-        if not decision.dangerous and await asyncio.to_thread(self.is_own, line):
+        wants_asking = decision.dangerous or decision.reason == "asks.rule"
+        if not wants_asking and await asyncio.to_thread(self.is_own, line):
             return None
         if self.never_ask:
             return "It needs a permission, and this skill may not ask in the middle of a run."

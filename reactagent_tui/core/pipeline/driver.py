@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from reactagent_tui.core.agent_events import (
@@ -21,7 +21,7 @@ from reactagent_tui.core.cost.tally import Tally
 from reactagent_tui.core.errors import SkillError
 from reactagent_tui.core.events import AgentEvent
 from reactagent_tui.core.pipeline.emit import Emit, Kind, is_terminal, outcome_of, parse_emit
-from reactagent_tui.core.pipeline.journal import Journal, RunRecord, Status, StepRecord, money_record, read_run
+from reactagent_tui.core.pipeline.journal import Journal, RunRecord, Status, StepRecord, money_record
 from reactagent_tui.core.pipeline.outputs import changed, tree
 from reactagent_tui.core.pipeline.paths import read_target
 from reactagent_tui.core.pipeline.results import final_files
@@ -58,7 +58,7 @@ class Driver:
     def __post_init__(self) -> None:
         place = self.steps.place
         self._journal = Journal(place.run_dir)
-        self.record = read_run(place.run_dir)
+        self.record = self._journal.record
         self._began = time.monotonic()
         self._open: tuple[int, float, StepMeter] | None = None
         self._tree: dict[str, tuple[int, int, int]] = {}
@@ -66,8 +66,10 @@ class Driver:
     async def run(self) -> PipelineEnd:
         """Drive it to its end. Cancelled, it stops the step, writes that down, and raises CancelledError.
 
-        Raises OSError when the journal cannot be written.
+        Raises OSError when nothing can be written from the beginning.
         """
+        self._journal = Journal(self.steps.place.run_dir)
+        self.record = await asyncio.to_thread(self._journal.load)  # nobody else writes it from now on
         self._start()
         try:
             self._tree = await asyncio.to_thread(tree, self.steps.place.run_dir)
@@ -76,7 +78,7 @@ class Driver:
             self._close_step("interrupted", ())
             self._finish(PipelineEnd("interrupted", "stopped by the user"))
             raise
-        except (SkillError, StepFailed) as error:
+        except (SkillError, StepFailed, OSError) as error:
             end = PipelineEnd("failed", str(error))
         self._finish(end)
         return end
@@ -194,12 +196,12 @@ class Driver:
         told |= {"preview": meter.preview, "run": meter.run}
         spent = {"usage": usage.to_record(), "cost": money_record(cost)}
         self.log(f"step {index} {status} after {seconds:.1f} s, {usage.total} tokens")
-        self._write("step_finished", **told, **spent, files=list(files))
+        self._write_if_possible("step_finished", **told, **spent, files=list(files))
         self._tell(PipelineStepFinished, usage=usage, cost=cost, **told)
 
     def _finish(self, end: PipelineEnd) -> None:
         self.log(f"ended: {end.outcome}: {end.detail}")
-        self._write("finished", outcome=end.outcome, detail=end.detail, files=list(end.files))
+        self._write_if_possible("finished", outcome=end.outcome, detail=end.detail, files=list(end.files))
         total = self.record.tally()
         self._tell(
             PipelineFinished,
@@ -219,11 +221,18 @@ class Driver:
         return self.record.tally()
 
     def _write(self, kind: str, **values: Any) -> None:
-        self._journal.write(kind, **values)
-        if kind != "started":
-            self.record = read_run(self.steps.place.run_dir)
-        else:
-            self.record = replace(self.record, skill=self.skill, query=self.steps.place.query)
+        """Raises OSError; the record holds it all the same."""
+        try:
+            self._journal.write(kind, **values)
+        finally:
+            self.record = self._journal.record
+
+    def _write_if_possible(self, kind: str, **values: Any) -> None:
+        """What is over is told, and a stop stays a stop, also on a full disk."""
+        try:
+            self._write(kind, **values)
+        except OSError as error:
+            self.log(f"the journal cannot be written: {error}")
 
     def _tell(self, event: type[AgentEvent], /, **values: Any) -> None:
         ctx = self.steps.ctx

@@ -17,6 +17,7 @@ from reactagent_tui.core.usage import Usage
 
 JOURNAL_FILE = ".pipeline.jsonl"
 ARCHIVE = ".archive"
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 Status = Literal["ok", "failed", "interrupted", "skipped"]
 
 
@@ -72,16 +73,40 @@ class RunRecord:
 
 
 class Journal:
-    """Appends records; each is on disk before the next thing happens."""
+    """Appends records, each on disk before the next thing happens, and keeps what they say: none is read twice."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / JOURNAL_FILE
+        self._run = RunRecord(folder)
+        self._steps: dict[int, StepRecord] = {}
+
+    @property
+    def record(self) -> RunRecord:
+        """What was loaded and written."""
+        return replace(self._run, steps=tuple(self._steps[index] for index in sorted(self._steps)))
+
+    def load(self) -> RunRecord:
+        """Take in what is on disk; lines that cannot be read are passed over. Raises nothing. Blocks."""
+        try:
+            lines = self.path.read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            lines = []
+        for line in lines:
+            try:
+                value: object = json.loads(line) if line.strip() else None
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                self._run = _applied(self._run, self._steps, cast("dict[str, Any]", value))
+        return self.record
 
     def write(self, kind: str, **values: Any) -> None:
-        """One record. Raises OSError."""
+        """One record. Raises OSError; it counts all the same."""
         record = {"kind": kind, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **values}
-        data = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "replace")
-        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        text = json.dumps(record, ensure_ascii=False)
+        self._run = _applied(self._run, self._steps, json.loads(text))
+        data = f"{text}\n".encode("utf-8", "replace")
+        descriptor = os.open(self.path, _APPEND, 0o600)
         try:
             if os.fstat(descriptor).st_size:
                 os.lseek(descriptor, -1, os.SEEK_END)
@@ -94,20 +119,7 @@ class Journal:
 
 def read_run(folder: Path) -> RunRecord:
     """What the journal of a run says; lines that cannot be read are passed over. Raises nothing."""
-    run = RunRecord(folder)
-    steps: dict[int, StepRecord] = {}
-    try:
-        lines = (folder / JOURNAL_FILE).read_text(encoding="utf-8", errors="replace").split("\n")
-    except OSError:
-        return run
-    for line in lines:
-        try:
-            value: object = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            run = _applied(run, steps, cast("dict[str, Any]", value))
-    return replace(run, steps=tuple(steps[index] for index in sorted(steps)))
+    return Journal(folder).load()
 
 
 def _applied(run: RunRecord, steps: dict[int, StepRecord], value: Mapping[str, Any]) -> RunRecord:

@@ -48,7 +48,7 @@ def tree(folder: Path) -> dict[str, Stamp]:
         here = Path(root).relative_to(folder)
         if here == Path("."):
             folders[:] = [name for name in folders if name != ".archive"]
-            names = [name for name in names if name != ".pipeline.jsonl"]
+            names = [name for name in names if name not in (".pipeline.jsonl", ".pipeline.lock")]
         for name in sorted(names):
             mark = stamp(folder / here / name)
             if mark is not None:

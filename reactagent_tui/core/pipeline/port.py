@@ -20,6 +20,7 @@ from reactagent_tui.core.pipeline.journal import read_run
 from reactagent_tui.core.pipeline.programs import Programs
 from reactagent_tui.core.pipeline.results import report
 from reactagent_tui.core.pipeline.resume import begin_run_dir, log_path, resumed_dir
+from reactagent_tui.core.pipeline.run_lock import alone_in
 from reactagent_tui.core.pipeline.run_log import RunLog
 from reactagent_tui.core.pipeline.spec import read_spec
 from reactagent_tui.core.pipeline.steps import Steps
@@ -77,11 +78,18 @@ class SessionPipelines:
         except SkillError as error:
             raise ToolFailure("failed", str(error)) from error
         folder = driver.steps.place.run_dir
-        try:
-            end = await driver.run()
-        except asyncio.CancelledError:
-            left(_outcome(folder, PipelineEnd("interrupted", "stopped by the user"), driver))
-            raise
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(alone_in(folder))
+            except SkillError as error:
+                raise ToolFailure("busy", str(error)) from error
+            if task.skill.never_ask:
+                ctx.unasked.begin(task.skill.name)
+            try:
+                end = await driver.run()
+            except asyncio.CancelledError:
+                left(_outcome(folder, PipelineEnd("interrupted", "stopped by the user"), driver))
+                raise
         return await asyncio.to_thread(_outcome, folder, end, driver)
 
     def _driver(self, task: PipelineTask, ctx: ToolContext, consent: Consent) -> Driver:
@@ -113,7 +121,7 @@ class SessionPipelines:
 
 
 def _outcome(folder: Path, end: PipelineEnd, driver: Driver) -> ToolOutcome:
-    text = report(read_run(folder), end.outcome, end.detail, end.files, driver.tally())
+    text = report(driver.record, end.outcome, end.detail, end.files, driver.tally())
     blocks: tuple[DisplayBlock, ...] = (TextBlock(clean(text.split("\n\n---", 1)[0])),)
     for name in end.files:
         with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from reactagent_tui.core.pipeline.fill import fill, without_flag
+from reactagent_tui.core.pipeline.fill import without_flag
 from reactagent_tui.core.pipeline.outputs import BadJson, read_json
 
 MOST_QUERIES = 5
@@ -87,14 +87,14 @@ def fallback_queries(query: str) -> Queries:
     return Queries(tuple(f"{plain}{end}" for end in ends), fallback=True)
 
 
-def inject(line: str, found: Queries, placeholder: str, query: str) -> str:
-    """A RUN line with its searches, titles and question filled in. Raises Unfillable."""
-    values = {placeholder: "|".join(found.queries), QUESTION: query}
+def inject(line: str, found: Queries, placeholder: str) -> tuple[str, dict[str, str]]:
+    """A RUN line that asks for searches: the line, and what its placeholders stand for."""
+    values = {placeholder: "|".join(found.queries)}
     if found.named_papers:
         values[NAMED_PAPERS] = "|".join(found.named_papers)
     else:
         line = without_flag(line, NAMED_PAPERS_FLAG, NAMED_PAPERS)
-    return fill(line, values)
+    return line, values
 
 
 def _object(reply: str) -> Mapping[str, Any]:

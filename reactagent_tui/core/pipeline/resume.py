@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reactagent_tui.core.errors import SkillError
 from reactagent_tui.core.pipeline.journal import ARCHIVE, JOURNAL_FILE, Journal, RunRecord, read_run
+from reactagent_tui.core.pipeline.run_lock import alone_in
 from reactagent_tui.core.pipeline.spec import PipelineSpec
 from reactagent_tui.core.skills.models import normalise
 from reactagent_tui.core.skills.run_dir import ROOT, new_run_dir, skill_folder, slug
@@ -39,13 +40,16 @@ def begin_run_dir(workdir: Path, skill: str, query: str, spec: PipelineSpec) -> 
 
 
 def log_path(workdir: Path, skill: str, spec: PipelineSpec) -> Path:
-    """Where the log of a skill's pipeline is; never outside `workdir`."""
+    """Where the log of a skill's pipeline is; never outside `workdir`. Raises SkillError."""
     name = skill_folder(skill)
     if spec.log_file:
         wanted = workdir / spec.log_file.format(skill=name, slug="")
         if _is_inside(wanted, workdir):
             return wanted
-    return workdir / ROOT / name / LOG_FILE
+    own = workdir / ROOT / name / LOG_FILE
+    if not _is_inside(own.parent, workdir):
+        raise SkillError(f"{own.parent} is a link that leads out of {workdir}: nothing is written there")
+    return own
 
 
 def resumed_dir(workdir: Path, skill: str, text: str) -> Path:
@@ -60,7 +64,7 @@ def resumed_dir(workdir: Path, skill: str, text: str) -> Path:
     own = (workdir / ROOT / skill_folder(skill)).resolve()
     if folder == own or not folder.is_relative_to(workdir.resolve()):
         raise SkillError(f"{folder} is no run of this folder: runs are in {own}")
-    if not folder.is_relative_to(own) and not (folder / JOURNAL_FILE).is_file():
+    if folder.parent != own and not (folder / JOURNAL_FILE).is_file():
         raise SkillError(f"{folder} does not look like a run of {skill}: it has no {JOURNAL_FILE}")
     written = read_run(folder).skill
     if written and normalise(written) != normalise(skill):
@@ -80,8 +84,15 @@ def take_back(folder: Path, first: int) -> tuple[Path, ...]:
     """Before a run goes on from step `first` again: what that step and later ones made goes to the run's archive.
 
     The state machine then sees a run that never got there. A file that an earlier step made and a later one changed
-    goes too: the earlier step makes it again. Returns the archived files. Raises SkillError.
+    goes too: the earlier step makes it again. Returns the archived files. Raises SkillError, also while it runs.
     """
+    if not (folder / JOURNAL_FILE).is_file():
+        raise SkillError(f"{folder} has no journal: it is no run of a pipeline")
+    with alone_in(folder):
+        return _taken_back(folder, first)
+
+
+def _taken_back(folder: Path, first: int) -> tuple[Path, ...]:
     run = read_run(folder)
     known = [step.index for step in run.steps]
     if first not in known:

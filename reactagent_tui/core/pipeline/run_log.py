@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
 log = logging.getLogger(__name__)
 _LONGEST = 2_000
+
+
+def _no_link(path: str, flags: int) -> int:
+    """A folder from elsewhere may hold a link of this name to a file of the user's. Raises OSError for one."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 class RunLog:
@@ -24,7 +30,7 @@ class RunLog:
         if not self._broken:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                with self.path.open("a", encoding="utf-8", newline="\n") as file:
+                with open(self.path, "a", encoding="utf-8", newline="\n", opener=_no_link) as file:
                     file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} [{self._run}] {line}\n")
                 return
             except OSError as error:

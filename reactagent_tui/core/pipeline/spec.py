@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from reactagent_tui.core.pipeline.emit import TERMINAL_SIGNALS
 from reactagent_tui.core.skills.frontmatter import Unreadable, decode, load_yaml
-from reactagent_tui.core.skills.models import PIPELINE_FILE
+from reactagent_tui.core.skills.models import PIPELINE_FILE, Skill, SkillProblem
 
 PLACEHOLDER = "q1|q2|q3|q4"
 MAX_STEPS = 10_000
@@ -148,6 +149,17 @@ def read_spec(folder: Path) -> tuple[PipelineSpec, tuple[SpecProblem, ...]]:
     except Unreadable as error:
         why = str(error.params.get("error") or error.key.replace("_", " "))
         return PipelineSpec(), (SpecProblem(error.line or 1, why, "error"),)
+
+
+def spec_problems(skills: Iterable[Skill]) -> tuple[SkillProblem, ...]:
+    """What is wrong with the pipeline.yaml of these skills, beyond what their loader says (no YAML at all). Blocks."""
+    found: list[SkillProblem] = []
+    for skill in skills:
+        path = skill.dir / PIPELINE_FILE
+        with contextlib.suppress(OSError, Unreadable):
+            _, problems = parse_spec(decode(path.read_bytes()))
+            found += [SkillProblem(path, each.line, each.text, severity="warning") for each in problems]
+    return tuple(found)
 
 
 def parse_spec(text: str) -> tuple[PipelineSpec, tuple[SpecProblem, ...]]:

@@ -109,16 +109,18 @@ class Steps:
         place = self.place
         folders = {key: str(place.skill_dir) for key in _FOLDERS["skill"]}
         folders |= {key: str(place.run_dir) for key in _FOLDERS["run"]}
+        values = folders | {key: place.query for key in _QUERY}
+        own = {place.query, " ".join(place.query.split())}  # what the state machine has put there itself
         placeholder = self.spec.query_injection_placeholder
         found: injection.Queries | None = None
         ready: list[str] = []
         try:
             for line in lines:
+                asked: dict[str, str] = {}
                 if self.spec.supports_query_injection and placeholder in line:
                     found = found or await self._queries(reply, meter)
-                    line = injection.inject(line, found, placeholder, place.query)
-                line = fill(line, folders, commands=True)
-                ready.append(fill(line, {key: place.query for key in _QUERY}))
+                    line, asked = injection.inject(line, found, placeholder)
+                ready.append(fill(line, values | asked, commands=folders, spare=own))
         except Unfillable as error:
             raise StepFailed(f"RUN cannot be filled in safely: {error}") from error
         return ready

@@ -126,6 +126,9 @@ class PipelineSession(Protocol):
 
     toolkit: Toolkit
 
+    @property
+    def is_running(self) -> bool: ...
+
     def run_pipeline(self, tool: Tool, query: str, resume_dir: str | None = None) -> UserPipeline | None: ...
 
 
@@ -133,22 +136,29 @@ def begin_pipeline(
     session: PipelineSession, skill: str, query: str, resume_dir: str | None = None
 ) -> UserPipeline | None:
     """Start a pipeline by the name of its skill; None: the session is busy. Raises SkillError for one that is none."""
+    return session.run_pipeline(_tool_of(session, skill), query, resume_dir)
+
+
+async def run_again(session: PipelineSession, folder: Path, first: int) -> UserPipeline | None:
+    """Go on with a run from step `first`: what it and later steps made goes to the run's archive. Raises SkillError.
+
+    What it costs is told by `estimate_rest(read_run(folder), first)`, before. None: the session is busy, and nothing
+    was moved.
+    """
+    run = await asyncio.to_thread(read_run, folder)
+    if not run.skill:
+        raise SkillError(f"{folder} has no journal: it is no run of a pipeline")
+    tool = _tool_of(session, run.skill)
+    if not session.is_running:
+        await asyncio.to_thread(take_back, folder, first)
+    return session.run_pipeline(tool, run.query, str(folder))
+
+
+def _tool_of(session: PipelineSession, skill: str) -> PipelineTool:
     wanted = normalise(skill)
     tools = [tool for tool in session.toolkit if isinstance(tool, PipelineTool)]
     tool = next((tool for tool in tools if normalise(tool.skill.name) == wanted), None)
     if tool is None:
         names = ", ".join(tool.skill.name for tool in tools) or "none"
         raise SkillError(f"{skill} is no pipeline; there are: {names}")
-    return session.run_pipeline(tool, query, resume_dir)
-
-
-async def run_again(session: PipelineSession, folder: Path, first: int) -> UserPipeline | None:
-    """Go on with a run from step `first`: what it and later steps made goes to the run's archive. Raises SkillError.
-
-    What it costs is told by `estimate_rest(read_run(folder), first)`, before.
-    """
-    run = await asyncio.to_thread(read_run, folder)
-    if not run.skill:
-        raise SkillError(f"{folder} has no journal: it is no run of a pipeline")
-    await asyncio.to_thread(take_back, folder, first)
-    return begin_pipeline(session, run.skill, run.query, str(folder))
+    return tool

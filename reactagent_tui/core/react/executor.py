@@ -211,6 +211,9 @@ class Executor:
         assert tool is not None
         try:
             ctx = self.context(slot.call, lambda text: self._output(slot, text))
+            prepare: Callable[[], Awaitable[None]] | None = getattr(tool, "prepare", None)
+            if prepare is not None:
+                await prepare()
             complaint = tool.check(slot.args, ctx)
             if complaint is not None:
                 self._finish(slot, ToolOutcome(complaint, is_error=True, summary="bad arguments"), "failed")

@@ -157,10 +157,10 @@ def _entries(folder: Path) -> Iterator[Path]:
     count = size = 0
     for root, folders, names in os.walk(folder):
         here = Path(root)
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        folders[:] = sorted(name for name in folders if name.casefold() not in _SKIPPED)
         if len(here.relative_to(folder).parts) > DEEPEST:
             raise SkillError(f"folders are nested more than {DEEPEST} deep")
-        for name in (*folders, *sorted(name for name in names if name not in _SKIPPED)):
+        for name in (*folders, *sorted(name for name in names if name.casefold() not in _SKIPPED)):
             path = here / name
             shown = path.relative_to(folder).as_posix()
             status = path.lstat()

@@ -149,7 +149,7 @@ def _address(text: str, cwd: Path) -> str:
 
 def _subdir(text: str) -> str:
     parts = PurePosixPath(text.strip("/")).parts
-    if ".." in parts or ".git" in parts or "\\" in text:
+    if ".." in parts or ".git" in map(str.casefold, parts) or "\\" in text:
         raise SkillError(f"#{text}: a folder inside the repository")
     return "/".join(parts)
 

@@ -36,6 +36,8 @@ class AgentTask:
     """Wanted name, made unique; empty: from the role or a number."""
     roots: tuple[Path, ...] | None = None
     """Folders its tools may read and write, without a question; None: as its caller."""
+    read_only: tuple[Path, ...] = ()
+    """Folders among `roots` that it may not write; one inside them that is a root of its own it may."""
     cause: str = "sub_agent"
     """Cause of its ledger rows: sub_agent or pipeline."""
     input_cap: int = 200_000

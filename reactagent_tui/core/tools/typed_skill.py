@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import re
@@ -40,6 +41,7 @@ class TypedSkill:
         self.description = skill.summary[:LONGEST_DESCRIPTION]
         self.parameters: JsonSchema = {"properties": {}, **(skill.parameters or {"type": "object"})}
         self._shell = shell
+        self._is_ready = False
 
     def offers(self, skill: Skill) -> bool:
         """Is this the tool of that skill, as it is now?"""
@@ -59,6 +61,12 @@ class TypedSkill:
     def access(self, args: Mapping[str, Any], ctx: ToolContext) -> Access:
         """A command line like any other; a grant for this call covers these arguments only."""
         return Access(self.name, self.skill.command_line or "", ctx.workdir, subject=_one_line(args))
+
+    async def prepare(self) -> None:
+        """Before the first check: the validator takes some 60 ms to import, too long for the loop."""
+        if not self._is_ready:
+            await asyncio.to_thread(_validator)
+            self._is_ready = True
 
     def check(self, args: Mapping[str, Any], ctx: ToolContext) -> str | None:
         """What the schema says against the arguments, or None."""
@@ -116,8 +124,7 @@ def with_typed_skills(kit: Toolkit, library: SkillLibrary) -> Toolkit:
 
 def complaint(tool: str, schema: Mapping[str, Any], args: Mapping[str, Any]) -> str | None:
     """What a JSON Schema says against arguments, for the model; None when they fit."""
-    jsonschema: Any = importlib.import_module("jsonschema")
-    referencing: Any = importlib.import_module("referencing")
+    jsonschema, referencing = _validator()
     registry = referencing.Registry()  # an empty one: nothing is fetched
     broken = (
         *(jsonschema.SchemaError, referencing.exceptions.Unresolvable, re.error),
@@ -136,6 +143,10 @@ def complaint(tool: str, schema: Mapping[str, Any], args: Mapping[str, Any]) -> 
     return "\n".join(
         [f"Invalid arguments for {tool}, nothing was done:", *rows, f"Arguments it knows: {known or 'none'}."]
     )
+
+
+def _validator() -> tuple[Any, Any]:
+    return importlib.import_module("jsonschema"), importlib.import_module("referencing")
 
 
 def fitted(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:

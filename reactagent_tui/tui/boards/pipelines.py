@@ -36,6 +36,10 @@ class PipelineStep:
     preview: str = ""
     run: str = ""
     """Run id of its sub-agent, "" when it has none."""
+    before: tuple[Usage, Money] = (Usage(), NOTHING_SPENT)
+    """What earlier attempts used."""
+    agents: dict[str, tuple[Usage, Money]] = field(default_factory=dict[str, tuple[Usage, Money]])
+    """What each sub-agent of this attempt has used so far, by run id: a second try pays for the first one too."""
 
     @property
     def is_running(self) -> bool:
@@ -43,6 +47,12 @@ class PipelineStep:
 
     def elapsed(self, now: float) -> float:
         return max(now - self.began, 0.0) if self.seconds is None else self.seconds
+
+    def count(self, *spent: tuple[Usage, Money]) -> None:
+        """This attempt has used that; the step shows all its attempts."""
+        parts = [self.before, *spent]
+        self.usage = sum((usage for usage, _ in parts), Usage())
+        self.cost = total(cost for _, cost in parts)
 
 
 @dataclass(slots=True, eq=False)
@@ -107,7 +117,8 @@ class PipelineBoard:
         if run is None or isinstance(event, PipelineStarted):
             self.runs.pop(call_id, None)
             run = self.runs[call_id] = PipelineRun(call_id, event.session_id, "", "", "", now)
-            for old in [each for each in self.runs.values() if not each.is_running][: len(self.runs) - MOST_RUNS]:
+            over = [each for each in self.runs.values() if not each.is_running]
+            for old in over[: max(len(self.runs) - MOST_RUNS, 0)]:
                 del self.runs[old.call_id]
                 self.hidden.discard(old.call_id)
         match event:
@@ -136,9 +147,10 @@ class PipelineBoard:
         run = self.runs.get(agent.parent_call_id or "")
         if run is None or (step := run.current) is None:
             return None
-        if step.is_running and agent.is_running and step.kind == "llm_subagent":
+        if step.is_running and (agent.is_running or agent.run_id in step.agents):
             step.run = agent.run_id
-            step.usage, step.cost = agent.usage, agent.cost
+            step.agents[agent.run_id] = (agent.usage, agent.cost)
+            step.count(*step.agents.values())
         return run
 
     def of_session(self, session_id: str) -> list[PipelineRun]:
@@ -176,6 +188,8 @@ class PipelineBoard:
         step.title, step.state, step.kind = event.title, event.state, event.kind
         step.outputs, step.attempt, step.status = event.outputs, event.attempt, "running"
         step.began, step.seconds, step.preview, step.run = now, None, "", ""
+        step.before = (step.usage, step.cost)
+        step.agents.clear()
 
     @staticmethod
     def _step_finished(run: PipelineRun, event: PipelineStepFinished, now: float) -> None:
@@ -183,7 +197,7 @@ class PipelineBoard:
         if step is None:
             step = run.steps[event.index] = PipelineStep(event.index, f"{event.index}", "", "bash", now)
         step.status, step.seconds = event.status, event.seconds
-        step.usage, step.cost = event.usage, event.cost
+        step.count((event.usage, event.cost))
         step.preview, step.run = event.preview, event.run or step.run
 
 

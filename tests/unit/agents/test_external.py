@@ -76,6 +76,18 @@ async def test_unknown_money_is_unknown_and_told_money_counts(tmp_path: Path) ->
     assert (row.provider, row.model, row.agent) == ("acp", "other", ("other",))
 
 
+async def test_its_cap_stops_it(tmp_path: Path) -> None:
+    played = with_program(tmp_path, "say so far", "costs 0.25", "costs 0.75", "hang", max_usd=0.5)
+    async with asyncio.timeout(60):
+        await played.turn()
+    (finished,) = played.finished
+    assert finished.reason == "BUDGET"
+    assert finished.cost.amount == Decimal("0.75")
+    assert "limit of money" in played.results[0].text
+    assert "so far" in played.results[0].text
+    assert not running_children()
+
+
 async def test_files_go_through_us_and_only_inside(tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("secret")

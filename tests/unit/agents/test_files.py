@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reactagent_tui.core.agents.child import Child
 from reactagent_tui.core.agents.inputs import PLACEHOLDER
 from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.messages import ToolCall, ToolResult
@@ -15,6 +17,7 @@ from reactagent_tui.core.reporter import Answer, ApprovalQuestion
 from reactagent_tui.core.run_ports import RunGuard
 from reactagent_tui.core.tools.agent_task import AgentResult, AgentTask
 from reactagent_tui.core.tools.builtin import builtin_tools
+from reactagent_tui.core.tools.disk import MAX_EDITED
 from tests.fakes.scripted import call, say
 from tests.unit.agents.kit import Played, done, play
 from tests.unit.agents.test_agents import spawn
@@ -92,6 +95,50 @@ async def test_a_file_that_the_agent_wrote_is_left_as_it_is(tmp_path: Path, befo
     assert f"写入 {path} (9 字节)" in played.results[0].text
 
 
+async def test_two_agents_do_not_share_an_output_file(tmp_path: Path) -> None:
+    tasks = [{"task": f"child {name}", "output_file": file} for name, file in (("a", "x.txt"), ("b", "./x.txt"))]
+    scripts: Any = {
+        "main task": [spawn(*tasks), spawn(tasks[1]), done()],
+        "child a": [say("answer of a")],
+        "child b": [say("answer of b")],
+    }
+    played = play(tmp_path, scripts, *builtin_tools())
+    await played.turn()
+    first, second, again = played.results
+    path = played.live.workdir / "x.txt"
+    assert "subagent_done" in first.text
+    assert second.is_error
+    assert "agent-1" in second.text
+    assert again.text.startswith("subagent_done")
+    assert path.read_text() == "answer of b\n"
+
+
+async def test_an_answer_that_cannot_be_written_is_an_end(tmp_path: Path) -> None:
+    task = {"task": "child", "output_file": "big.bin"}
+    played = play(tmp_path, {"main task": [spawn(task), done()], "child": [say("the answer")]}, *builtin_tools())
+    with (played.live.workdir / "big.bin").open("wb") as file:
+        file.truncate(MAX_EDITED + 1)
+    await played.turn()
+    (finished,) = played.finished
+    assert finished.reason == "ERROR"
+    assert finished.usage.total > 0
+    assert "the answer" in played.results[0].text
+    assert "was not written" in played.results[0].text
+
+
+async def test_an_agent_that_has_ended_holds_no_conversation(tmp_path: Path) -> None:
+    played = play(tmp_path, {"main task": [spawn({"task": "child"}), done()], "child": [say("x")]})
+    await played.turn()
+    assert played.live.agents is not None
+    (record,) = played.live.agents.all()
+    assert record.figures is None
+    assert record.now().text == "x"
+    assert not played.live.agents.stop(record.run_id)
+    played.minds.requests.clear()  # the test's own copies, which know who asked
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, Child) and each.record is record]
+
+
 async def test_writing_is_judged_like_write_file(tmp_path: Path) -> None:
     task = {"task": "child", "output_file": "a.txt"}
     played = play(tmp_path, {"main task": [spawn(task), done()], "child": [say("x")]}, *builtin_tools(), mode="ask")
@@ -148,6 +195,33 @@ async def test_folders_are_free_inside_and_closed_outside(tmp_path: Path) -> Non
     assert (root / "o.md").read_text() == "over\n"
     assert {row.cause for row in played.live.ledger.rows} == {"pipeline"}
     assert not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.parametrize("run_inside", [False, True])
+async def test_what_runs_later_is_not_written(tmp_path: Path, run_inside: bool) -> None:
+    skill = tmp_path / "skill"
+    run = skill / "skill_run" / "x" if run_inside else tmp_path / "run"
+    run.mkdir(parents=True)
+    (skill / "scripts").mkdir(parents=True)
+    (skill / "scripts" / "run.py").write_text("print(1)")
+    (run / ".pipeline.jsonl").write_text("{}")
+    (run / "way").symlink_to(skill)
+    writes = [
+        (run / "ok.md", True),
+        (skill / "scripts" / "run.py", False),
+        (skill / "new.py", False),
+        (run / "way" / "new.py", False),
+        (run / ".pipeline.jsonl", False),
+    ]
+    calls = [("read_file", {"path": str(path)}) for path, _ in writes]
+    calls += [("write_file", {"path": str(path), "content": "mine"}) for path, _ in writes]
+    script = [call(*((name, json.dumps(args)) for name, args in calls)), say("over")]
+    played = play(tmp_path, {"child": script}, *builtin_tools())
+    task = AgentTask("child", tools_allowlist=("read_file", "write_file"), roots=(run, skill), read_only=(skill,))
+    await run_in(played, task)
+    assert [path.exists() and path.read_text() == "mine" for path, _ in writes] == [good for _, good in writes]
+    results = [m for m in played.minds.requests[-1].messages if isinstance(m, ToolResult)]
+    assert [m.status for m in results[len(writes) :]] == ["done" if good else "denied" for _, good in writes]
 
 
 async def test_a_deny_rule_holds_in_the_folders_too(tmp_path: Path) -> None:

@@ -73,6 +73,16 @@ def test_run_list_and_resume(skills: Path, clean_place: Path, capfd: pytest.Capt
     assert f"goes on: {folder}" in err
 
 
+def test_nothing_is_archived_for_a_run_that_cannot_begin(
+    skills: Path, clean_place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["pipeline", "run", "steps", "x", "--demo"]) == 0
+    (skills / "steps").rename(skills.parent / "steps")
+    assert cli.main(["pipeline", "resume", "x", "--from", "2", "--demo"]) == 2
+    assert "waits" in capfd.readouterr().err
+    assert (clean_place / "skill_run" / "steps" / "x" / "three.md").exists()
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [

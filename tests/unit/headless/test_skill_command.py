@@ -47,6 +47,22 @@ def record(own: Path, name: str = "notes") -> dict[str, Any]:
     return json.loads((own / f"{name}.source.json").read_text(encoding="utf-8"))
 
 
+def test_a_faulty_pipeline_yaml_is_listed(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (own / "notes").mkdir(parents=True)
+    (own / "notes" / "SKILL.md").write_text(skill("notes"))
+    path = own / "notes" / "pipeline.yaml"
+    path.write_text("bash_timeout_s: 60\nmax_step: 3\nstep_retries: many\n")
+    assert main(["list", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = [each for each in document["problems"] if each["file"] == str(path)]
+    assert [(each["line"], each["severity"]) for each in found] == [(2, "warning"), (3, "warning")]
+    assert "did you mean `max_steps`" in found[0]["reason"]
+    path.write_text("a: [\n")
+    assert main(["list", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len([each for each in document["problems"] if each["file"] == str(path)]) == 1
+
+
 class Terminal:
     """stdin of a user."""
 

@@ -125,6 +125,16 @@ async def test_lines_that_are_not_the_skills_own(
     assert (len(desk.questions), desk.end.outcome) == (questions, outcome)
 
 
+async def test_an_ask_rule_holds_for_the_skills_own_lines(tmp_path: Path, clean_place: Path) -> None:
+    permissions = Permissions("ask", (clean_place,), ask=("run_shell_command(touch *)",))
+    desk = PipelineDesk(clean_place, answer=lambda _: Answer("deny"))
+    consent = Consent(permissions, desk.context(), "t", make_skill(tmp_path, THREE).dir)
+    assert await consent.refusal("touch x") is not None
+    assert asked(desk) == [("run_shell_command", "touch x")]
+    assert await consent.refusal("mkdir x") is None
+    assert len(desk.questions) == 1
+
+
 async def test_never_ask_means_no_question_in_the_middle(tmp_path: Path, clean_place: Path) -> None:
     skill = make_skill(tmp_path, machine("curl http://127.0.0.1:1/x; touch RUN/end"), extra="never_ask: true\n")
     desk = PipelineDesk(clean_place, answer=lambda _: Answer("once"))

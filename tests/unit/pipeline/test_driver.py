@@ -307,11 +307,13 @@ async def test_what_it_will_take_is_told_from_earlier_runs(tmp_path: Path, clean
     assert str(found.cost.amount) == "0.01"
 
 
-@pytest.mark.parametrize("place", ["..", "/", "skill_run/steps", "src", "skill_run/other/x", "nowhere"])
+@pytest.mark.parametrize(
+    "place", ["..", "/", "skill_run/steps", "src", "skill_run/other/x", "skill_run/steps/a/phase1", "nowhere"]
+)
 async def test_folders_that_are_no_run_are_refused(tmp_path: Path, clean_place: Path, place: str) -> None:
     (clean_place / "src").mkdir()
     (clean_place / "skill_run" / "other" / "x").mkdir(parents=True)
-    (clean_place / "skill_run" / "steps").mkdir(parents=True)
+    (clean_place / "skill_run" / "steps" / "a" / "phase1").mkdir(parents=True)
     with pytest.raises(ToolFailure):
         await PipelineDesk(clean_place).run(make_skill(tmp_path, THREE), "go", place)
 

@@ -87,6 +87,7 @@ async def test_what_sub_agents_get(skill: Skill, clean_place: Path) -> None:
     assert map_step.system_prompt == "Find what limits the field. REFUSE when there is nothing.\n"
     assert map_step.input_files == (str(run / "lit_table.md"),)
     assert map_step.roots == (run, skill.dir)
+    assert map_step.read_only == (skill.dir,)
     assert map_step.cause == "pipeline"
     assert map_step.tools_allowlist == ("read_file", "write_file", "list_dir", "glob")
     assert "Mode: Map mode" in map_step.task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,28 @@ def test_any_value(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ['echo "$(grep <q> f)"', "echo `cat <q>`", "<q> --run", "true; <q>", "a && '<q>' b", "a | <q>"]
+    "line",
+    [
+        'echo "$(grep <q> f)"',
+        'echo "$( (true) <q> )"',
+        'echo "$(echo ")" <q>)"',
+        "echo `cat <q>`",
+        'echo "${x:-<q>}"',
+        "echo ${x:-<q>}",
+        "<q> --run",
+        "true; <q>",
+        "a && '<q>' b",
+        "a | <q>",
+        "true # note: <q>",
+        "#it's <q>",
+        "cat <<EOF\n<q>\nEOF",
+        "echo \\<q>",
+        "echo $'a\\' <q>'",
+        'bash -c "echo <q>"',
+        "sh -e -c <q>",
+        "eval '<q>'",
+        "python3 -c \"print('<q>')\"",
+    ],
 )
 def test_where_no_text_may_stand(line: str) -> None:
     with pytest.raises(Unfillable):
@@ -66,11 +88,25 @@ def test_where_no_text_may_stand(line: str) -> None:
 
 
 def test_folders_may_name_a_command() -> None:
-    assert fill("<dir>/run.sh a", {"<dir>": "/s p"}, commands=True) == "'/s p'/run.sh a"
+    assert fill("<dir>/run.sh a", {"<dir>": "/s p"}, commands=["<dir>"]) == "'/s p'/run.sh a"
 
 
 def test_values_are_not_looked_into() -> None:
     assert fill("x <a> <b>", {"<a>": "<b>", "<b>": "<a>"}) == "x '<b>' '<a>'"
+
+
+@pytest.mark.parametrize(
+    "line", ["p $(dirname a) <q>", 'p "$(dirname "$0")/x" "<q>"', "p # a note\np <q>", "p ${x} '<q>'", "p <<< <q>"]
+)
+def test_behind_other_things_it_is_text(line: str) -> None:
+    assert "'a `b`'" in fill(line, {"<q>": "a `b`"})
+
+
+def test_a_spared_text_is_no_placeholder() -> None:
+    query = "what's <run>?"
+    line = f"p --query {shlex.quote(query)} --out <run> --again 'the <run> of it'"
+    done = fill(line, {"<run>": "/r r"}, spare=[query, "the <run> of it"])
+    assert shlex.split(done) == ["p", "--query", query, "--out", "/r r", "--again", "the <run> of it"]
 
 
 @pytest.mark.parametrize(

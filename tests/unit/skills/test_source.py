@@ -67,6 +67,7 @@ def test_folders_are_taken_as_they_are_called(tmp_path: Path) -> None:
         *(
             "none-such-folder",
             "https://example.org/a#../up",
+            "https://example.org/a#.GIT/hooks",
             "https://example.org/a#a/../../b",
             "https://e.org/\x1b[2J",
         ),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import importlib
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from reactagent_tui.core.tools.shell import RunShellCommand
 from reactagent_tui.core.tools.skills import skill_tools
 from reactagent_tui.core.tools.toolkit import Toolkit
 from reactagent_tui.core.tools.typed_skill import TypedSkill, fitted, with_typed_skills
+from tests.fakes.scripted import call
+from tests.unit.agents.kit import done, play
 
 SCHEMA = """parameters:
   type: object
@@ -64,6 +68,25 @@ async def test_the_program_gets_its_arguments_as_json_on_stdin(root: Path, file_
     outcome = await tool(root).run({"city": "北京", "days": "3", "deep": None}, file_ctx)
     assert not outcome.is_error, outcome.text
     assert outcome.text.startswith('json {"city": "\\u5317\\u4eac", "days": 3}\n')
+
+
+async def test_the_validator_is_imported_in_a_thread(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root)
+    seen: list[tuple[str, bool]] = []
+    load = importlib.import_module
+
+    def noted(name: str) -> object:
+        seen.append((name, threading.current_thread() is threading.main_thread()))
+        return load(name)
+
+    monkeypatch.setattr("reactagent_tui.core.tools.typed_skill.importlib.import_module", noted)
+    script = [call(("skill_weather", '{"city": "Rome", "days": 0}')), done()]
+    played = play(tmp_path, {"main task": script}, RunShellCommand(), tool(root))
+    await played.turn()
+    assert "minimum" in played.results[0].text
+    assert seen[0] == ("jsonschema", False)
 
 
 async def test_a_shell_program_runs_too(root: Path, file_ctx: ToolContext) -> None:

@@ -9,12 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactagent_tui.core.events import AgentEvent, TextDelta, ThinkingDelta
+from reactagent_tui.core.events import (
+    AgentEvent,
+    PipelineStarted,
+    PipelineStepFinished,
+    PipelineStepStarted,
+    TextDelta,
+    ThinkingDelta,
+)
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.money import Money
+from reactagent_tui.core.usage import Usage
 from reactagent_tui.locales import Translator
 from reactagent_tui.tui.boards.agent_log import MOST_CHARS, AgentLog
-from reactagent_tui.tui.boards.agents import MOST_RUNS, AgentBoard
+from reactagent_tui.tui.boards.agents import MOST_RUNS, AgentBoard, AgentRun
+from reactagent_tui.tui.boards.pipelines import MOST_RUNS as MOST_PIPELINES
 from reactagent_tui.tui.boards.pipelines import PipelineBoard, price_from
 from reactagent_tui.tui.boards.sums import total
 from reactagent_tui.tui.boards.tree_rows import tree_rows
@@ -244,3 +253,46 @@ def test_a_user_message_is_no_answer() -> None:
     log = AgentLog()
     log.add(UserMessage("task"))
     assert log.newest_text() == ""
+
+
+def step_events(number: int, attempt: int = 1) -> tuple[PipelineStepStarted, PipelineStepFinished]:
+    begun = PipelineStepStarted(
+        index=number, title="t", state="s", kind="llm_subagent", attempt=attempt, outputs=(), tool_call_id="p"
+    )
+    over = PipelineStepFinished(
+        index=number, status="failed", seconds=1.0, usage=Usage(input=100), cost=paid("0.10"), tool_call_id="p"
+    )
+    return begun, over
+
+
+def test_every_attempt_of_a_step_counts() -> None:
+    board = PipelineBoard()
+    for attempt in (1, 2):
+        for event in step_events(1, attempt):
+            run = board.fold(event, 0.0)
+    assert (run.usage.total, run.cost) == (200, paid("0.20"))
+    assert (run.steps[1].usage.total, run.steps[1].cost) == (200, paid("0.20"))
+
+
+def test_a_second_try_in_a_step_does_not_hide_what_the_first_has_cost() -> None:
+    board = PipelineBoard()
+    begun, over = step_events(1)
+    step = board.fold(begun, 0.0).steps[1]
+    for number in (1, 2):
+        agent = AgentRun(f"a{number}", "", "a", 0.0, parent_call_id="p")
+        agent.calls["m"] = (Usage(input=10), paid("0.01"))
+        board.agent_changed(agent)
+        agent.final, agent.state = (Usage(input=50), paid("0.05")), "done"
+        board.agent_changed(agent)
+        assert (step.usage.total, step.cost) == (50 * number, paid("0.05") if number == 1 else paid("0.10"))
+        assert step.run == agent.run_id
+    board.fold(over, 1.0)
+    assert (step.usage.total, step.cost) == (100, paid("0.10"))
+
+
+def test_finished_pipelines_stay_up_to_the_limit() -> None:
+    board = PipelineBoard()
+    for number in range(MOST_PIPELINES + 10):
+        started = PipelineStarted(pipeline="x", query="", run_dir="/r", resumed=False, tool_call_id=f"c{number}")
+        board.end(board.fold(started, 0.0), "DONE", 1.0)
+        assert len(board.runs) == min(number + 1, MOST_PIPELINES)
