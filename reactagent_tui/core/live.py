@@ -167,7 +167,7 @@ class LiveSession(SessionState):
 
     def resume(self) -> None:
         """Go on where a pause, a stop or a crash left off."""
-        if self.is_running or not self.file.messages:
+        if self.is_running or not self.file.messages or self.file.last_end == "ANSWER":
             return
         word = UserMessage(GO_ON, origin="nudge") if needs_a_word(self.file.messages) else None
         if word is not None:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest
-from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.messages import Attachment, UserMessage
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -25,7 +24,7 @@ _BEGINNINGS = (
 
 def read_images(request: ModelRequest, info: ModelInfo) -> dict[str, str]:
     """Data URLs of all files in the request, by path. Reads files; those that cannot be read are left out."""
-    if not takes_images(info):
+    if not info.rules.supports_images or info.vision is False:
         return {}
     files = {f.path: f for message in request.messages if isinstance(message, UserMessage) for f in message.attachments}
     urls: dict[str, str] = {}

@@ -103,6 +103,8 @@ async def test_a_finished_turn_and_other_ends_are_not_marked(clean_place: Path) 
     one.live.file.append_message(UserMessage("I ran `ls`", origin="reminder"))
     later = await again(one, clean_place)
     assert told(later) == ""
+    later.live.resume()
+    assert not later.live.is_running, "a finished turn has nothing to go on with"
 
 
 @pytest.mark.parametrize("end", ["ANSWER", "ERROR", "BUDGET", "MAX_STEPS"])
