@@ -362,6 +362,8 @@ class LiveSession(SessionState):
             raise asyncio.CancelledError("abandoned")
         current.renew()
         setup.counter = self.counter
+        if self.servers is not None and self._controller is not None:
+            self.servers.begin_step(self, self._controller)
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
         news = None if answered else self.jobs.take_news()

@@ -1,7 +1,4 @@
-"""The composition root: the only place where objects are built. One Runtime, many sessions, one event loop.
-
-Single-threaded: everything here runs in the loop that made it.
-"""
+"""The composition root: the only place where objects are built. One Runtime, many sessions, one loop."""
 
 from __future__ import annotations
 
@@ -43,6 +40,7 @@ from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
 from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.reporter import Reporter
+from reactagent_tui.core.runtime_servers import RuntimeServers
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
@@ -108,6 +106,7 @@ class Runtime:
         )
         self._asking: set[asyncio.Task[None]] = set()
         self.books = Books(self.loaded, self.paths, lambda: self.reporter)
+        self.servers = RuntimeServers(self)
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -235,6 +234,7 @@ class Runtime:
         """Load, or leave out from now on, what the folder brings along; open sessions in it follow."""
         self._skills.pop(workdir, None)
         config = self.trust.config(workdir).config
+        self.servers.reload(workdir)
         for session in self.sessions.values():
             if session.workdir == workdir:
                 rules = config.permissions
@@ -320,6 +320,7 @@ class Runtime:
             session.jobs.restore(resume.events)
         session.gate = self._gate(session)
         self.sessions[session.id] = session
+        self.servers.open(session)
         return session
 
     def _model_of(self, config: Config) -> str | None:
@@ -345,6 +346,7 @@ class Runtime:
         skills = self.skills(session.workdir)
         pipelines = pipeline_tools(partial(self.skills, session.workdir), self._key_variables())
         session.toolkit = with_pipelines(with_typed_skills(session.toolkit, skills), pipelines)
+        self.servers.begin_turn(session)
         if session.agents is not None:
             session.agents.tell_roles()
 
@@ -360,6 +362,7 @@ class Runtime:
         for session_id in list(self.sessions):
             await self.close_session(session_id, keep_jobs)
         self._local.close()
+        await self.servers.close()
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()
