@@ -80,6 +80,11 @@ class RuntimeServers:
         if servers.servers:
             asyncio.get_running_loop().call_soon(servers.start)
 
+    async def settled(self, seconds: float) -> None:
+        """Until no server is starting, or so many seconds have passed."""
+        sets = list(self._sets.values())
+        await asyncio.gather(*(servers.settled(seconds) for servers in sets))
+
     def begin_turn(self, session: SessionLike) -> None:
         """What is ready joins the session's tools."""
         if session.servers is not None:

@@ -11,6 +11,7 @@ from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.jobs import job_commands
+from reactagent_tui.core.commands.mcp import mcp_commands
 from reactagent_tui.core.commands.permissions import permission_commands
 from reactagent_tui.core.commands.registry import Command, CommandRegistry, CommandResult, Host
 from reactagent_tui.core.commands.rewinding import rewind_commands
@@ -53,6 +54,7 @@ def basic_commands() -> CommandRegistry:
             *permission_commands(),
             *spending_commands(),
             *job_commands(),
+            *mcp_commands(),
         ]
     )
 

@@ -27,6 +27,7 @@ from reactagent_tui.core.sessions.store import SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.skills.models import Skill
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.session_servers import SessionServers
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.trust import Verdict
 
@@ -88,6 +89,9 @@ class Host(Protocol):
     def sandbox(self) -> SandboxLike | None: ...
     @property
     def agents(self) -> SessionAgents | None: ...
+    @property
+    def servers(self) -> SessionServers | None: ...
+    async def server_prompt(self, name: str, arguments: str) -> CommandResult | None: ...
     @property
     def jobs(self) -> SessionJobs: ...
     @property
@@ -181,6 +185,10 @@ async def execute(registry: CommandRegistry, host: Host, name: str, arguments: s
     skill = host.skills.get(name)
     if skill is not None:
         return await _call_skill(host, skill, arguments)
+    if ":" in name:
+        prompted = await host.server_prompt(name, arguments)
+        if prompted is not None:
+            return prompted
     return registry.nearest(name, (skill.name for skill in host.skills.all()))
 
 

@@ -69,6 +69,21 @@ class ServerSet:
         if waiting := [*stops, *self._ending]:
             await asyncio.wait(waiting)
 
+    async def settled(self, seconds: float) -> None:
+        """Until no server is starting, or so many seconds have passed."""
+        self.start()
+        changed = asyncio.Event()
+        self.listeners["settled"] = lambda _state: changed.set()
+        try:
+            async with asyncio.timeout(seconds):
+                while any(server.state.phase == "starting" for server in self.servers.values()):
+                    changed.clear()
+                    await changed.wait()
+        except TimeoutError:
+            return
+        finally:
+            self.listeners.pop("settled", None)
+
     def states(self) -> tuple[ServerState, ...]:
         return tuple(server.state for server in self.servers.values())
 

@@ -177,6 +177,13 @@ def open_agents(chat: ChatScreen, _arguments: str = "") -> None:
     open_agents(chat)
 
 
+def open_servers(chat: ChatScreen, _arguments: str = "") -> None:
+    """The MCP servers with their tools and logs."""
+    from reactagent_tui.tui.screens.chat_servers import open_servers
+
+    open_servers(chat)
+
+
 def open_call(chat: ChatScreen, call_id: str) -> None:
     """The whole output of one call, on a screen of its own."""
     chat.run_worker(partial(_open_call, chat, call_id), exit_on_error=False)
@@ -241,11 +248,12 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "rewind": open_rewind,
     "jobs": open_jobs,
     "agents": open_agents,
+    "mcp": open_servers,
     "language": change_language,
     "quit": _quit,
     "exit": _quit,
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"cost", "jobs", "model", "resume", "rewind"})
+_ONLY_BARE = frozenset({"cost", "jobs", "mcp", "model", "resume", "rewind"})
 """With arguments these belong to the core."""

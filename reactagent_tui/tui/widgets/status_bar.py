@@ -103,6 +103,7 @@ class StatusBar(Painted):
         self._usage_inline = False
         self._jobs = 0
         self._agents = 0
+        self._servers = ""
         self._next: NextCall | None = None
         self._flash: tuple[str, float] | None = None
         self._now = clock()
@@ -130,6 +131,12 @@ class StatusBar(Painted):
         """How many background jobs run; said here only while the sidebar is hidden."""
         self._jobs = count
         self.repaint()
+
+    def show_servers(self, line: str) -> None:
+        """MCP servers that start or failed; "": nothing to say."""
+        if line != self._servers:
+            self._servers = line
+            self.repaint()
 
     def show_agents(self, count: int) -> None:
         """How many agents run."""
@@ -269,6 +276,8 @@ class StatusBar(Painted):
     def _usage_parts(self) -> list[Part]:
         event = self._usage
         jobs = [Part(Content.styled(self._t("status.jobs", n=self._jobs), "$primary"), 4)] if self._jobs else []
+        if self._servers:
+            jobs.append(Part(Content.styled(clean_line(self._servers), "$text-muted"), 1))
         if event is None:
             return jobs
         usage = event.totals.session_usage
