@@ -152,7 +152,7 @@ async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:
 
 
 _SERVER_STATUS = {"off": "disabled", "starting": "pending", "ready": "connected", "failed": "failed"}
-SERVERS_WAIT = 5.0
+SERVERS_WAIT = 10.0
 """Seconds that the one turn of `-p` waits for servers which are still starting: they could not join it later."""
 
 

@@ -1,10 +1,9 @@
-"""One connection to one server on the official SDK, which is imported here and only when a server is started."""
+"""One connection to one server on the official SDK, which `sdk.py` imports when a server is started."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,18 +18,11 @@ from reactagent_tui.core.mcp.results import RemoteResult, read_contents, read_pa
 from reactagent_tui.core.mcp.stdio import ServerError, ServerGone, Spawn, StdioPipe, stdio_streams
 
 log = logging.getLogger(__name__)
-_SDK = ("mcp.client.session", "mcp.shared.jsonrpc_dispatcher")
 _HTTP_IDLE = 600.0
 """Seconds without a byte while a server owes an answer."""
 _CONNECT = 15.0
 _EXIT_CODE = 0.2
 """Seconds: a closed pipe comes a moment before the exit code."""
-
-
-def import_sdk() -> None:
-    """Half a second of imports; call it in a thread."""
-    for name in _SDK:
-        importlib.import_module(name)
 
 
 @dataclass
@@ -241,7 +233,6 @@ class Connection:
 
     async def open(self, stack: contextlib.AsyncExitStack) -> None:
         """Start or reach the server and shake hands. Raises OSError, ServerGone, and what the SDK raises."""
-        await asyncio.to_thread(import_sdk)
         from mcp.client.session import ClientSession
         from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
         from mcp_types import Implementation

@@ -16,6 +16,7 @@ from reactagent_tui.core.mcp.client import Connection, Surroundings
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.ports import CallPort
 from reactagent_tui.core.mcp.results import RemoteResult
+from reactagent_tui.core.mcp.sdk import SdkImport
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.stdio import ServerError, ServerGone
 
@@ -26,6 +27,9 @@ RESTARTS = 1
 _GONE = 2.5
 """Seconds that closing waits for a server's task."""
 _LONGEST_REASON = 300
+_STARTED = "reactagent: started"
+"""Line in the log; what a server printed in an earlier life is not why it failed now."""
+_TAIL = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,12 @@ class McpServer:
     """One server. `told` is called whenever its state or its lists changed."""
 
     def __init__(
-        self, config: ServerConfig, slug: str, around: Callable[[ServerLog], Surroundings], log_file: Path
+        self,
+        config: ServerConfig,
+        slug: str,
+        around: Callable[[ServerLog], Surroundings],
+        log_file: Path,
+        sdk: SdkImport,
     ) -> None:
         self.config = config
         self.slug = slug
@@ -60,6 +69,7 @@ class McpServer:
         self.log = ServerLog(log_file)
         self.told: Callable[[McpServer], None] = lambda _server: None
         self._around = around
+        self._sdk = sdk
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._phase: ServerPhase = "off"
@@ -148,11 +158,13 @@ class McpServer:
 
     async def _once(self) -> tuple[bool, str]:
         """One start and life. (Whether it was ready, why it ended.)"""
+        self.log.note(f"{_STARTED}\n".encode())
         connection = Connection(self.config, self.slug, self._around(self.log))
         was_ready = False
         try:
             async with contextlib.AsyncExitStack() as stack:
                 try:
+                    await self._sdk.finished()
                     async with asyncio.timeout(self.config.timeout):
                         await connection.open(stack)
                         self.catalogue = await connection.catalogue()
@@ -187,7 +199,7 @@ class McpServer:
             lost.cancel()
 
     def _fail(self, reason: str) -> None:
-        tail = self.log.tail(3).strip()
+        tail = self.log.tail(_TAIL).rpartition(_STARTED)[2].strip()
         self._reason = f"{reason}: {tail}"[:_LONGEST_REASON] if tail and reason not in tail else reason
         self._set("failed")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from reactagent_tui.core.mcp.client import Surroundings
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.naming import server_slugs
+from reactagent_tui.core.mcp.sdk import SdkImport
 from reactagent_tui.core.mcp.server import McpServer, ServerState
 from reactagent_tui.core.mcp.server_log import ServerLog
 
@@ -27,6 +28,7 @@ class ServerSet:
         """Who wants to know, by session."""
         self._around = around
         self._log_dir = log_dir
+        self._sdk = SdkImport()
         self._tending: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -47,7 +49,7 @@ class ServerSet:
 
     def _made(self, config: ServerConfig, slug: str) -> McpServer:
         file = self._log_dir / f"{re.sub(r'[^A-Za-z0-9_-]', '_', slug)}.log"
-        server = McpServer(config, slug, lambda log: self._around(config, log), file)
+        server = McpServer(config, slug, lambda log: self._around(config, log), file, self._sdk)
         server.told = self._tell
         return server
 

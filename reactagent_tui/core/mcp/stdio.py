@@ -23,7 +23,7 @@ _POLITE = 0.4
 """Seconds a server that was ready gets to end by itself when its stdin closes."""
 _GRACE = 1.0
 """Seconds between TERM and KILL for it, and for one that never was ready."""
-_GRACE_UNREADY = 0.15
+_GRACE_UNREADY = 0.05
 
 
 class Child(Protocol):

@@ -172,7 +172,8 @@ class StatusBar(Painted):
         if self._flash is not None:
             return [Content.styled(f" {cut(self._flash[0], width - 2)}", "bold")]
         inner = max(width - 2, 0)
-        usage = join_parts(self._usage_parts(), inner - 10, " ", whole=True) if self._usage_inline else Content("")
+        parts = [*self._server_part(), *(self._usage_parts() if self._usage_inline else ())]
+        usage = join_parts(parts, inner - 10, " ", whole=True) if parts else Content("")
         used = usage.cell_length + 2 if usage else 0
         glyph = self._glyph()
         used += glyph.cell_length
@@ -238,6 +239,9 @@ class StatusBar(Painted):
             case _:
                 assert_never(activity)
 
+    def _server_part(self) -> list[Part]:
+        return [Part(Content.styled(clean_line(self._servers), "$text-muted"), 1)] if self._servers else []
+
     def _agent_part(self) -> list[Part]:
         text = self._t("status.agents", n=self._agents)
         return [Part(Content.styled(text, "$primary"), 4)] if self._agents else []
@@ -276,8 +280,6 @@ class StatusBar(Painted):
     def _usage_parts(self) -> list[Part]:
         event = self._usage
         jobs = [Part(Content.styled(self._t("status.jobs", n=self._jobs), "$primary"), 4)] if self._jobs else []
-        if self._servers:
-            jobs.append(Part(Content.styled(clean_line(self._servers), "$text-muted"), 1))
         if event is None:
             return jobs
         usage = event.totals.session_usage
