@@ -28,8 +28,8 @@ def test_dead_servers_hold_neither_the_prompt_nor_the_exit(place: Place, server:
         terminal.wait("hello back")
         terminal.wait("MCP 0/10")
         terminal.send("/mcp\r")
-        terminal.wait("exited with 1", "/no/such")
-        terminal.send("\x1b")
+        terminal.wait("exited with 1", "/no/such", "0 of 10 ready")
+        terminal.press_until_gone("\x1b", "0 of 10 ready")
         began = time.monotonic()
         terminal.send("\x11")
         assert terminal.wait_exit() == 0

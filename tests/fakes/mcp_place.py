@@ -12,6 +12,8 @@ from typing import Any
 from tests.fakes.aftermath import processes
 from tests.fakes.program import Place
 
+_NO_NUMBER = 987_654_321
+"""In no command line: the mark alone counts."""
 FAKE = Path(__file__).with_name("mcp_server.py")
 DEAD: Mapping[str, Mapping[str, Any]] = {
     "sleeps": {"command": "sleep", "args": ["600"]},
@@ -51,4 +53,4 @@ class McpPlace:
 
     def left(self, but: set[int]) -> list[str]:
         """Processes that carry the mark of this place."""
-        return [line for _, line in processes(self.mark, -1, but=but)]
+        return [line for _, line in processes(self.mark, _NO_NUMBER, but=but)]

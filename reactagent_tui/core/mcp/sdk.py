@@ -1,4 +1,4 @@
-"""The official SDK, imported once in a thread of its own: half a second that neither the start nor the exit waits for."""
+"""The official SDK, imported once in a thread of its own: neither the start nor the exit waits for it."""
 
 from __future__ import annotations
 
