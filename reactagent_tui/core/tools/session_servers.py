@@ -14,6 +14,9 @@ from reactagent_tui.core.mcp.server import McpServer, ServerState
 from reactagent_tui.core.mcp.servers import ServerSet
 from reactagent_tui.core.tools.base import Tool
 from reactagent_tui.core.tools.mcp import McpTool, Sampler
+from reactagent_tui.core.tools.mcp_resource import NAME as RESOURCE
+from reactagent_tui.core.tools.mcp_resource import McpReadResource
+from reactagent_tui.core.tools.mcp_search import NAME as SEARCH
 from reactagent_tui.core.tools.mcp_search import McpSearchTools
 from reactagent_tui.core.tools.toolkit import Toolkit
 
@@ -44,6 +47,7 @@ class SessionServers:
     """Hidden tools that the model asked for, in that order."""
     _turns: int = 0
     _load_now: bool = False
+    _has_resources: bool = False
     _offered: tuple[McpTool, ...] = ()
     """Everything that counts in this turn, also what is hidden."""
 
@@ -58,6 +62,12 @@ class SessionServers:
     def is_deferred(self) -> bool:
         """Are the tools hidden behind the search now?"""
         return sum(tool.tool.tokens for tool in self._offered) > self.defer_above
+
+    @property
+    def resources(self) -> list[tuple[str, str]]:
+        """(`@server:uri`, name) of every resource, for completion."""
+        ready = [server for server in self.servers.servers.values() if server.is_ready]
+        return [(f"@{server.slug}:{one.uri}", one.name) for server in ready for one in server.catalogue.resources]
 
     def begin_turn(self, session: HasToolkit) -> None:
         """What is ready now is in the toolkit of this turn."""
@@ -77,16 +87,22 @@ class SessionServers:
 
     def _put(self, session: HasToolkit, *, keep: bool = False) -> None:
         if not keep:
+            self._has_resources = bool(self.resources)
             self._offered = tuple(
                 McpTool(server, tool, self.sample) for server in self.servers.servers.values() for tool in server.tools
             )
         session.toolkit = with_servers(session.toolkit, self._shown())
 
     def _shown(self) -> Sequence[Tool]:
+        reader = [McpReadResource(self.servers)] if self._has_resources else []
         if not self.is_deferred:
-            return self._offered
+            return [*reader, *self._offered]
         by_name = {tool.name: tool for tool in self._offered}
-        return [McpSearchTools(lambda: self._offered, self._load), *(by_name[n] for n in self.loaded if n in by_name)]
+        return [
+            *reader,
+            McpSearchTools(lambda: self._offered, self._load),
+            *(by_name[n] for n in self.loaded if n in by_name),
+        ]
 
     def _load(self, tools: Sequence[McpTool]) -> None:
         self.loaded += [tool.name for tool in tools if tool.name not in self.loaded]
@@ -95,10 +111,10 @@ class SessionServers:
 
 def with_servers(kit: Toolkit, tools: Sequence[Tool]) -> Toolkit:
     """The kit with these tools of servers instead of those it had; the same kit when nothing changes."""
-    own = [tool for tool in kit if not isinstance(tool, McpTool | McpSearchTools)]
+    own = [tool for tool in kit if not isinstance(tool, McpTool | McpSearchTools | McpReadResource)]
     before = [tool for tool in kit if isinstance(tool, McpTool)]
-    searching = any(isinstance(tool, McpSearchTools) for tool in kit)
     wanted = sorted((tool for tool in tools if isinstance(tool, McpTool)), key=lambda tool: tool.name)
-    if before == wanted and searching == any(isinstance(tool, McpSearchTools) for tool in tools):
+    helpers = [{tool.name for tool in some} & {SEARCH, RESOURCE} for some in (kit, tools)]
+    if before == wanted and helpers[0] == helpers[1]:
         return kit
     return Toolkit([*own, *tools])

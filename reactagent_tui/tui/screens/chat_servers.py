@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.events import ServerStateChanged
 from reactagent_tui.locales import Translate
+from reactagent_tui.tui.widgets.completion import Completion
 
 if TYPE_CHECKING:
     from reactagent_tui.tui.screens.chat import ChatScreen
 
+_COMPLETIONS = 20
 _NAMED = 2
 """Servers that start and are named."""
 
@@ -33,6 +36,20 @@ def servers_line(servers: Iterable[ServerStateChanged], t: Translate) -> str:
         return ""
     names = ", ".join(starting[:_NAMED]) + (" …" if starting else "")
     return t("mcp.status", ready=is_ready, all=len(wanted)) + (f" {names}" if names.strip() else "")
+
+
+async def resource_completions(chat: ChatScreen, prefix: str) -> list[Completion]:
+    """`@server:uri` of resources that fit what is typed after the `@`."""
+    if not any(server.state == "ready" for server in chat.servers.values()):
+        return []
+
+    async def find(agent: Any) -> list[tuple[str, str]]:
+        servers = agent.session.servers
+        return [] if servers is None else servers.resources
+
+    wanted = prefix.casefold()
+    found = [item for item in await chat.home.bridge.query(find) if wanted in item[0].casefold()]
+    return [Completion(value, clean_line(name)) for value, name in found[:_COMPLETIONS]]
 
 
 def open_servers(chat: ChatScreen) -> None:
