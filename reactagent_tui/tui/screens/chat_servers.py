@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from reactagent_tui.core.display import clean_line
-from reactagent_tui.core.events import ServerStateChanged
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.widgets.completion import Completion
 
 if TYPE_CHECKING:
+    from reactagent_tui.core.events import ServerStateChanged
     from reactagent_tui.tui.screens.chat import ChatScreen
 
 _COMPLETIONS = 20
