@@ -91,7 +91,7 @@ class _Cleaner:
         """What a reference inside this schema points to; None when it leads nowhere or to another document."""
         if not reference.startswith("#"):
             return None
-        found: object = self._root
+        found = cast("object", self._root)
         for piece in unquote(reference[1:]).split("/")[1:]:
             key = piece.replace("~1", "/").replace("~0", "~")
             if isinstance(found, dict):
