@@ -30,6 +30,7 @@ examples:
   reactagent skill list               skills; skill install URL, update, remove, new
   reactagent pipeline list            runs of pipeline skills (run NAME "query", resume DIR)
   reactagent sessions list            earlier work (show, export, delete, --all, --json)
+  reactagent mcp list                 MCP servers; mcp add NAME -- COMMAND, remove, test
   reactagent models                   every model that can be used now, with window and price
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help
@@ -38,6 +39,7 @@ exit codes of -p: 0 answer, 1 error, 2 usage or config, 3 limit, 4 refused, 130 
 COMMANDS: dict[str, str] = {
     "doctor": "reactagent_tui.headless.doctor",
     "init": "reactagent_tui.headless.init",
+    "mcp": "reactagent_tui.headless.mcp",
     "models": "reactagent_tui.headless.models",
     "pipeline": "reactagent_tui.headless.pipeline",
     "prices": "reactagent_tui.headless.prices",

@@ -321,6 +321,18 @@ class Notice(EventBase):
     blocks: tuple[DisplayBlock, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStateChanged(EventBase):
+    """An MCP server begins to start, is ready or failed, or offers other tools. No part of a run."""
+
+    server: str
+    state: Literal["off", "starting", "ready", "failed"]
+    tools: int = 0
+    tokens: int = 0
+    """What its tools cost in every request, estimated."""
+    reason: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class StopReport:
     """What an interrupt did."""
@@ -386,6 +398,7 @@ AgentEvent: TypeAlias = (
     | ModelChanged
     | SessionChanged
     | Notice
+    | ServerStateChanged
     | TodayChanged
     | AgentStarted
     | AgentFinished

@@ -297,8 +297,8 @@ class LiveSession(SessionState):
             shown = "" if prompt is None else prompt.shown or prompt.text
             self.rewinder.begin_turn(len(self.file.messages), shown, may_write=self.mode != "plan")
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
-        if capped and not self.ledger.can_price(self.provider.info):
-            self.notice("limits.no_price", level="warn", model=self.provider.info.name)
+        if capped and not self.ledger.can_price(info := self.provider.info):
+            self.notice("limits.no_price", level="warn", model=info.name)
         recall = Recall(self.memory, self.workdir, prompt, self.file.messages)
         turn = self.ledger.begin_turn()
         if self.budget is not None:
@@ -424,20 +424,20 @@ class LiveSession(SessionState):
             raise asyncio.CancelledError("abandoned")
         current.renew()
         setup.counter = self.counter
+        if self.servers is not None and self._controller is not None:
+            self.servers.begin_step(self, self._controller)
         setup.toolkit = self.offered
         if self._controller is not None:
             self._controller.executor.toolkit = setup.toolkit
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
-        news = () if answered else (self.jobs.take_news(), self._untold_instructions())
+        view = self.file.marks.view(self.file.messages)
+        untold = None if answered else self.nested.untold(self.files_seen.paths, self.workdir, view)
+        news = () if answered else (self.jobs.take_news(), untold)
         told = [UserMessage(text, origin="reminder") for text in news if text]
         steered = self._queue.take_steered()
         self.unasked.heed(steered)
         return (*steered, *told)
-
-    def _untold_instructions(self) -> str | None:
-        shown = self.file.marks.view(self.file.messages)
-        return self.nested.untold(self.files_seen.paths, self.workdir, shown)
 
     def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
         if not self.fallback_models or self.make_provider is None:

@@ -1,7 +1,4 @@
-"""The composition root: the only place where objects are built. One Runtime, many sessions, one event loop.
-
-Single-threaded: everything here runs in the loop that made it.
-"""
+"""The composition root: the only place where objects are built. One Runtime, many sessions, one loop."""
 
 from __future__ import annotations
 
@@ -46,6 +43,7 @@ from reactagent_tui.core.react.two_phase import TwoPhaseThinking
 from reactagent_tui.core.reflect.learned import learned_lines
 from reactagent_tui.core.remembering import open_memory
 from reactagent_tui.core.reporter import Reporter
+from reactagent_tui.core.runtime_servers import RuntimeServers
 from reactagent_tui.core.safety.grants import Grants
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.safety.workspace import Workspace
@@ -115,6 +113,7 @@ class Runtime:
         self.memory = open_memory(
             self.loaded, self.paths, self._http, lambda: self.reporter, lambda: self._secrets, self.sessions
         )
+        self.servers = RuntimeServers(self)
 
     @classmethod
     def load(cls, reporter: Reporter, options: Options, env: Mapping[str, str] | None = None) -> Runtime:
@@ -242,6 +241,7 @@ class Runtime:
         """Load, or leave out from now on, what the folder brings along; open sessions in it follow."""
         self._skills.pop(workdir, None)
         config = self.trust.config(workdir).config
+        self.servers.reload(workdir)
         for session in self.sessions.values():
             if session.workdir == workdir:
                 rules = config.permissions
@@ -330,6 +330,7 @@ class Runtime:
         session.gate = self._gate(session)
         self.sessions[session.id] = session
         self.memory.warm()
+        self.servers.open(session)
         return session
 
     def _model_of(self, config: Config) -> str | None:
@@ -353,6 +354,7 @@ class Runtime:
         """Read instruction files and typed skills again for the next turn of this session."""
         self._instructions.pop(session.id, None)
         self._offer_skills(session)
+        self.servers.begin_turn(session)
         if session.agents is not None:
             session.agents.tell_roles()
 
@@ -375,6 +377,7 @@ class Runtime:
             await self.close_session(session_id, keep_jobs)
         await self.memory.close()
         self._local.close()
+        await self.servers.close()
         for provider in self._providers.values():
             await provider.aclose()
         await self._http.aclose()

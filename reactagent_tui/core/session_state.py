@@ -55,6 +55,7 @@ from reactagent_tui.core.sandboxing import SessionSandbox
 from reactagent_tui.core.sessions.presence import Presence
 from reactagent_tui.core.sessions.store import SessionFile
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.session_servers import SessionServers
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.tools.toolkit import Toolkit
 from reactagent_tui.core.tools.unasked import Unasked
@@ -90,6 +91,8 @@ class SessionState:
     gate: PromptGate | None = None
     """Hooks that see prompts first."""
     sandbox: SessionSandbox | None = None
+    servers: SessionServers | None = None
+    """MCP servers. None: it has none."""
     agents: SessionAgents | None = None
     """Sub-agents. None: it may have none."""
     rewinder: Rewinder | None = None

@@ -105,6 +105,7 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
             used = {"model": local.model.name, "server": local.server.title, "base": local.server.base}
             reporter.say(t("local.used", **used), always=True)
         await runtime.windows_known()
+        await runtime.servers.settled(SERVERS_WAIT)
         await runtime.begin_sandbox(session)
         if session.sandbox is not None:
             session.sandbox.tell()
@@ -159,6 +160,11 @@ async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:
             reporter.say(reporter.t("sandbox.kept_changes", where=kept[0], n=kept[1]), always=True)
 
 
+_SERVER_STATUS = {"off": "disabled", "starting": "pending", "ready": "connected", "failed": "failed"}
+SERVERS_WAIT = 10.0
+"""Seconds that the one turn of `-p` waits for servers which are still starting: they could not join it later."""
+
+
 async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessReporter, out: Output) -> int:
     if out.format == "stream-json":
         info = session.provider.info
@@ -170,7 +176,10 @@ async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessRe
                 "cwd": str(session.workdir),
                 "model": info.name,
                 "tools": [spec.name for spec in session.toolkit.specs()],
-                "mcp_servers": [],
+                "mcp_servers": [
+                    {"name": state.name, "status": _SERVER_STATUS[state.phase]}
+                    for state in (session.servers.states if session.servers is not None else ())
+                ],
                 "permissionMode": session.mode,
             }
         )

@@ -52,7 +52,7 @@ OPEN = ("extra", "headers", "keys", "env")
 
 
 def file_keys(data: Any, at: tuple[str, ...] = ()) -> Iterator[str]:
-    named = at in (("providers",), ("models",), ("pricing",), ("agents", "external"))
+    named = at in (("providers",), ("models",), ("pricing",), ("agents", "external"), ("mcp_servers",))
     if isinstance(data, dict) and data and not (at and at[-1] in OPEN):
         for key, value in data.items():
             yield from file_keys(value, (*at, "*" if named else str(key)))

@@ -12,6 +12,7 @@ from reactagent_tui.core.commands.cost import USAGE as COST_USAGE
 from reactagent_tui.core.commands.cost import show_cost
 from reactagent_tui.core.commands.hooks import show_hooks
 from reactagent_tui.core.commands.jobs import job_commands
+from reactagent_tui.core.commands.mcp import mcp_commands
 from reactagent_tui.core.commands.memory import memory_commands
 from reactagent_tui.core.commands.permissions import permission_commands
 from reactagent_tui.core.commands.pipelines import pipeline_commands
@@ -65,6 +66,7 @@ def basic_commands() -> CommandRegistry:
             *session_file_commands(),
             plan_command(),
             reflect_command(),
+            *mcp_commands(),
         ]
     )
 

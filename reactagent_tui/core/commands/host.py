@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
 from reactagent_tui.core.commands.context_room import SessionContext
-from reactagent_tui.core.commands.registry import FolderTrustLike, Rules, Translate
+from reactagent_tui.core.commands.mcp import server_prompt
+from reactagent_tui.core.commands.registry import CommandResult, FolderTrustLike, Rules, Translate
 from reactagent_tui.core.cost.budget import Budget, Scope
 from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.hooks.session_hooks import SessionHooks
@@ -33,6 +34,7 @@ from reactagent_tui.core.sandbox.port import SandboxLike
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.session_servers import SessionServers
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.tools.toolkit import Toolkit
 
@@ -57,6 +59,7 @@ class SessionLike(PipelineSession, Protocol):
     agents: SessionAgents | None
     toolkit: Toolkit
     without_skills: frozenset[str]
+    servers: SessionServers | None
 
     @property
     def counter(self) -> WindowCounter: ...
@@ -239,6 +242,14 @@ class SessionHost:
     @property
     def pipelines(self) -> PipelineSession:
         return self.session
+
+    @property
+    def servers(self) -> SessionServers | None:
+        return self.session.servers
+
+    async def server_prompt(self, name: str, arguments: str) -> CommandResult | None:
+        """`/server:prompt` as a message; None when there is no such prompt."""
+        return await server_prompt(self, name, arguments)
 
     @property
     def jobs(self) -> SessionJobs:

@@ -31,6 +31,7 @@ from reactagent_tui.core.sessions.store import SessionFile, SessionSummary
 from reactagent_tui.core.skills.loader import SkillLibrary
 from reactagent_tui.core.skills.models import Skill
 from reactagent_tui.core.tools.jobs import SessionJobs
+from reactagent_tui.core.tools.session_servers import SessionServers
 from reactagent_tui.core.tools.todo_list import TodoList
 from reactagent_tui.core.trust import Verdict
 
@@ -95,6 +96,9 @@ class Host(Protocol):
     def agents(self) -> SessionAgents | None: ...
     @property
     def pipelines(self) -> PipelineSession: ...
+    @property
+    def servers(self) -> SessionServers | None: ...
+    async def server_prompt(self, name: str, arguments: str) -> CommandResult | None: ...
     @property
     def jobs(self) -> SessionJobs: ...
     @property
@@ -203,6 +207,10 @@ async def execute(registry: CommandRegistry, host: Host, name: str, arguments: s
     skill = host.skills.get(name)
     if skill is not None:
         return await _call_skill(host, skill, arguments)
+    if ":" in name:
+        prompted = await host.server_prompt(name, arguments)
+        if prompted is not None:
+            return prompted
     return registry.nearest(name, (skill.name for skill in host.skills.all()))
 
 

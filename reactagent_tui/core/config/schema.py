@@ -201,6 +201,31 @@ class PlanSettings(Section):
         return "none" if value is None or value is False else value
 
 
+class McpServerEntry(Section):
+    """A server of the Model Context Protocol: a command that is started, or an address."""
+
+    command: str | tuple[str, ...] | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    cwd: str | None = None
+    url: str | None = None
+    type: Literal["stdio", "http", "sse"] | None = None
+    """None: `http` with a url, `stdio` otherwise."""
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    enabled: bool = True
+    disabled_tools: tuple[str, ...] = ()
+    start_timeout: Seconds = 30.0
+    call_timeout: Seconds | None = None
+    """None: a call may take as long as it takes."""
+
+
+class McpSettings(Section):
+    """Servers' tools in requests."""
+
+    defer_above: Annotated[int, Field(ge=0)] = 20_000
+    """Tokens of tool schemas from which they are found by search instead of sent with every request."""
+
+
 class HookCommand(Section):
     """One command to run at an event."""
 
@@ -340,6 +365,8 @@ class Config(Section):
     agents: AgentSettings = AgentSettings()
     plan: PlanSettings = PlanSettings()
     hooks: HookSettings = HookSettings()
+    mcp: McpSettings = McpSettings()
+    mcp_servers: dict[str, McpServerEntry] = Field(default_factory=dict)
     sandbox: SandboxSettings = SandboxSettings()
     memory: MemorySettings = MemorySettings()
     ui: UiSettings = UiSettings()
@@ -351,7 +378,7 @@ class Config(Section):
         """YAML reads a bare `off` as false."""
         return "off" if value is False else value
 
-    @field_validator("providers", "models", "pricing", mode="before")
+    @field_validator("providers", "models", "pricing", "mcp_servers", mode="before")
     @classmethod
     def _no_entries(cls, value: object) -> object:
         return {} if value is None else value

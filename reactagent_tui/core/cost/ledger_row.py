@@ -13,7 +13,7 @@ from reactagent_tui.core.cost.pricing import Price
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.usage import Usage
 
-Cause = Literal["step", "retry", "compaction", "sub_agent", "pipeline", "title", "reflection", "memory"]
+Cause = Literal["step", "retry", "compaction", "sub_agent", "pipeline", "title", "reflection", "memory", "sampling"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reactagent_tui.core.llm import demo_agents as agents
+from reactagent_tui.core.llm import demo_mcp as mcp
 from reactagent_tui.core.llm import demo_pipeline as pipeline
 from reactagent_tui.core.llm import demo_skills as skills
 from reactagent_tui.core.llm import demo_talk as talk
@@ -80,6 +81,7 @@ SCENES: tuple[Scene, ...] = (
     Scene(
         "agent-finds", _pattern(r"^Demo agent: find", r"^演示代理：找出"), (agents.find, agents.tell_found), ("glob",)
     ),
+    Scene("mcp", _pattern(*mcp.ASKED), (mcp.play,)),
     Scene(
         "agents",
         _pattern(r"\b(?:two|sub-?)\s?-?agents?\b", r"(?:两个|子)(?:代理|智能体)"),

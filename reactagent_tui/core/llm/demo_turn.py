@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from reactagent_tui.core.llm.base import ModelRequest
+from reactagent_tui.core.llm.base import JsonSchema, ModelRequest
 from reactagent_tui.core.messages import INTERRUPTED_NOTE, LOST_NOTE, AssistantMessage, ToolResult, UserMessage
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -61,6 +61,9 @@ class Turn:
     words: tuple[str, ...] = ()
     """Groups of the scene's pattern, as they were typed."""
 
+    schemas: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
+    """Of the tools that were offered."""
+
     def say(self, english: str, chinese: str) -> str:
         return chinese if self.language == "zh" else english
 
@@ -106,6 +109,7 @@ def read_turn(request: ModelRequest) -> Turn:
         language=_language(request, start),
         steps=_steps(request, start),
         tools=frozenset() if request.tool_choice == "none" else frozenset(tool.name for tool in request.tools),
+        schemas={tool.name: tool.parameters for tool in request.tools},
         introduced=any(
             isinstance(message, AssistantMessage) and message.text.startswith(tuple(MARKER.values()))
             for message in request.messages

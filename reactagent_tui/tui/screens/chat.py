@@ -43,7 +43,7 @@ from reactagent_tui.tui.widgets.tool_sidebar import ToolSidebar
 from reactagent_tui.tui.widgets.usage_panel import UsagePanel
 
 if TYPE_CHECKING:
-    from reactagent_tui.core.events import JobInfo, UsageUpdated
+    from reactagent_tui.core.events import JobInfo, ServerStateChanged, UsageUpdated
     from reactagent_tui.core.reporter import Answer
     from reactagent_tui.tui.app import ReactAgentApp
     from reactagent_tui.tui.screens.chat_agents import Boards
@@ -78,6 +78,7 @@ class ChatScreen(ChatKeys):
         self.running_jobs: dict[tuple[str, str], JobInfo] = {}
         """By session and job: those of sessions that are not on the screen as well."""
         self._jobs_clock: Timer | None = None
+        self.servers: dict[str, ServerStateChanged] = {}
         self.step = 0
         self.run_began = 0.0
         self.usage: UsageUpdated | None = None

@@ -27,6 +27,7 @@ from reactagent_tui.core.events import (
     RunEnded,
     RunStarted,
     SandboxChanged,
+    ServerStateChanged,
     SessionChanged,
     StepStarted,
     TextDelta,
@@ -50,6 +51,7 @@ from reactagent_tui.tui.presenter import format_money, format_seconds
 from reactagent_tui.tui.screens import chat_agents, chat_others
 from reactagent_tui.tui.screens.chat_jobs import job_changed
 from reactagent_tui.tui.screens.chat_plan import plan_changed
+from reactagent_tui.tui.screens.chat_servers import server_changed
 from reactagent_tui.tui.screens.transcript_events import add_event
 from reactagent_tui.tui.widgets.status_bar import Retrying, WaitingForServer
 
@@ -139,6 +141,8 @@ def _apply_to_screen(chat: ChatScreen, event: AgentEvent) -> None:
         case QueueChanged(items=items):
             chat.queue_list.update_queue(items)
             chat.prompt.set_queued(len(items))
+        case ServerStateChanged():
+            server_changed(chat, event)
         case Notice(key=key, params=params, level=level, blocks=blocks):
             chat.transcript.add_notice(chat.t(key, **params), level=level, blocks=blocks)
         case _:

@@ -12,6 +12,7 @@ from reactagent_tui.core.display import TextBlock
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.tui.history import Draft
 from reactagent_tui.tui.screens import screen_commands
+from reactagent_tui.tui.screens.chat_servers import resource_completions
 from reactagent_tui.tui.screens.chat_session import ChatSession
 from reactagent_tui.tui.widgets.completion import fuzzy_filter
 from reactagent_tui.tui.widgets.prompt_messages import (
@@ -137,6 +138,7 @@ class ChatSending(ChatSession):
         if self._files is None or self._files[0] != me.workdir:
             self._files = (me.workdir, FileIndex(me.workdir))
         found = await self._files[1].query(prefix)
+        found = None if found is None else [*found, *await resource_completions(me, prefix)]
         if found is not None and me.prompt.wanted == ("file", prefix):  # the word may be complete by now
             me.popup.show(found, "file", prefix)
             me.update_esc_target()

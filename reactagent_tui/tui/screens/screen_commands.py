@@ -167,6 +167,13 @@ def open_memory(chat: ChatScreen, _arguments: str = "") -> None:
     chat.run_worker(partial(open_screen, chat), exit_on_error=False)
 
 
+def open_servers(chat: ChatScreen, _arguments: str = "") -> None:
+    """The MCP servers with their tools and logs."""
+    from reactagent_tui.tui.screens.chat_servers import open_servers
+
+    open_servers(chat)
+
+
 def open_call(chat: ChatScreen, call_id: str) -> None:
     """The whole output of one call, on a screen of its own."""
     chat.run_worker(partial(_open_call, chat, call_id), exit_on_error=False)
@@ -244,11 +251,12 @@ _COMMANDS: dict[str, Callable[[ChatScreen, str], None]] = {
     "jobs": open_jobs,
     "agents": open_agents,
     "memory": open_memory,
+    "mcp": open_servers,
     "language": change_language,
     "quit": _quit,
     "exit": _quit,
     "copy": _copy,
     "sidebar": _sidebar,
 }
-_ONLY_BARE = frozenset({"context", "cost", "jobs", "memory", "model", "resume", "rewind"})
+_ONLY_BARE = frozenset({"context", "cost", "jobs", "mcp", "memory", "model", "resume", "rewind"})
 """With arguments these belong to the core."""

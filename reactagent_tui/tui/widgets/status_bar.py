@@ -103,6 +103,7 @@ class StatusBar(Painted):
         self._usage_inline = False
         self._jobs = 0
         self._agents = 0
+        self._servers = ""
         self._next: NextCall | None = None
         self._flash: tuple[str, float] | None = None
         self._now = clock()
@@ -130,6 +131,12 @@ class StatusBar(Painted):
         """How many background jobs run; said here only while the sidebar is hidden."""
         self._jobs = count
         self.repaint()
+
+    def show_servers(self, line: str) -> None:
+        """MCP servers that start or failed; "": nothing to say."""
+        if line != self._servers:
+            self._servers = line
+            self.repaint()
 
     def show_agents(self, count: int) -> None:
         """How many agents run."""
@@ -165,7 +172,8 @@ class StatusBar(Painted):
         if self._flash is not None:
             return [Content.styled(f" {cut(self._flash[0], width - 2)}", "bold")]
         inner = max(width - 2, 0)
-        usage = join_parts(self._usage_parts(), inner - 10, " ", whole=True) if self._usage_inline else Content("")
+        parts = [*self._server_part(), *(self._usage_parts() if self._usage_inline else ())]
+        usage = join_parts(parts, inner - 10, " ", whole=True) if parts else Content("")
         used = usage.cell_length + 2 if usage else 0
         glyph = self._glyph()
         used += glyph.cell_length
@@ -230,6 +238,9 @@ class StatusBar(Painted):
                 return [Part(Content(t(f"status.wait_{kind}")), 9), Part(_progress(share), 4), self._time(since), stop]
             case _:
                 assert_never(activity)
+
+    def _server_part(self) -> list[Part]:
+        return [Part(Content.styled(clean_line(self._servers), "$text-muted"), 1)] if self._servers else []
 
     def _agent_part(self) -> list[Part]:
         text = self._t("status.agents", n=self._agents)

@@ -1,0 +1,105 @@
+"""The servers of one folder: all started at once in the background, all ended at once, told of as they change."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from reactagent_tui.core.mcp.client import Surroundings
+from reactagent_tui.core.mcp.config import ServerConfig
+from reactagent_tui.core.mcp.naming import server_slugs
+from reactagent_tui.core.mcp.sdk import SdkImport
+from reactagent_tui.core.mcp.server import McpServer, ServerState
+from reactagent_tui.core.mcp.server_log import ServerLog
+
+Around = Callable[[ServerConfig, ServerLog], Surroundings]
+_TEND = 30.0
+"""Seconds between two looks at the logs."""
+
+
+class ServerSet:
+    """Servers by name. Nothing is started before `start`."""
+
+    def __init__(self, around: Around, log_dir: Path) -> None:
+        self.servers: dict[str, McpServer] = {}
+        self.listeners: dict[str, Callable[[ServerState], None]] = {}
+        """Who wants to know, by session."""
+        self._around = around
+        self._log_dir = log_dir
+        self._sdk = SdkImport()
+        self._tending: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def configure(self, configs: Iterable[ServerConfig]) -> None:
+        """These are the servers from now on: those that are new start, those that went end, the others run on."""
+        configs = list(configs)
+        slugs = server_slugs(config.name for config in configs)
+        wanted = {config.name: config for config in configs}
+        for name, server in list(self.servers.items()):
+            if wanted.get(name) != server.config or slugs.get(name) != server.slug:
+                del self.servers[name]
+                task = asyncio.create_task(server.stop())
+                self._ending.add(task)
+                task.add_done_callback(self._ending.discard)
+        for name, config in wanted.items():
+            if name not in self.servers:
+                self.servers[name] = self._made(config, slugs[name])
+
+    def _made(self, config: ServerConfig, slug: str) -> McpServer:
+        file = self._log_dir / f"{re.sub(r'[^A-Za-z0-9_-]', '_', slug)}.log"
+        server = McpServer(config, slug, lambda log: self._around(config, log), file, self._sdk)
+        server.told = self._tell
+        return server
+
+    def start(self) -> None:
+        """Start all that are switched on. Returns at once."""
+        for server in self.servers.values():
+            server.log.begin()
+            server.start()
+        if self.servers and self._tending is None:
+            self._tending = asyncio.create_task(self._tend(), name="mcp logs")
+
+    async def close(self) -> None:
+        """End all of them at the same time."""
+        self.listeners.clear()
+        if self._tending is not None:
+            self._tending.cancel()
+            self._tending = None
+        stops = [asyncio.ensure_future(server.stop()) for server in self.servers.values()]
+        if waiting := [*stops, *self._ending]:
+            await asyncio.wait(waiting)
+
+    async def settled(self, seconds: float) -> None:
+        """Until no server is starting, or so many seconds have passed."""
+        self.start()
+        changed = asyncio.Event()
+        self.listeners["settled"] = lambda _state: changed.set()
+        try:
+            async with asyncio.timeout(seconds):
+                while any(server.state.phase == "starting" for server in self.servers.values()):
+                    changed.clear()
+                    await changed.wait()
+        except TimeoutError:
+            return
+        finally:
+            self.listeners.pop("settled", None)
+
+    def states(self) -> tuple[ServerState, ...]:
+        return tuple(server.state for server in self.servers.values())
+
+    def find(self, name: str) -> McpServer | None:
+        """By its name or by the short one in the names of its tools."""
+        return self.servers.get(name) or next((one for one in self.servers.values() if one.slug == name), None)
+
+    def _tell(self, server: McpServer) -> None:
+        if self.servers.get(server.name) is server:
+            for listener in list(self.listeners.values()):
+                listener(server.state)
+
+    async def _tend(self) -> None:
+        while True:
+            await asyncio.sleep(_TEND)
+            for server in self.servers.values():
+                server.log.cut()

@@ -1,0 +1,224 @@
+"""The MCP servers of this session: a list, below it the tools of the chosen one or its log; keys switch and restart."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.screen import Screen
+
+from reactagent_tui.core.display import OutputBlock, clean, clean_line
+from reactagent_tui.core.mcp.server import ServerState
+from reactagent_tui.core.money import format_tokens
+from reactagent_tui.locales import Translate
+from reactagent_tui.tui.widgets.block_lines import block_lines
+from reactagent_tui.tui.widgets.filter_head import Lines
+from reactagent_tui.tui.widgets.line_layout import Part, cut, join_parts, pad, spread
+
+REFRESH = 0.5
+"""Seconds between two looks at the servers while this screen is open."""
+_MOST_ROWS = 8
+_NAME = 24
+_STYLES = {
+    "starting": ("◐", "$primary"),
+    "ready": ("●", "$success"),
+    "failed": ("✕", "$error"),
+    "off": ("○", "$text-muted"),
+}
+
+
+class ToolView(NamedTuple):
+    """A tool of a server."""
+
+    name: str
+    description: str
+    tokens: int
+    is_on: bool
+
+
+class ServerView(NamedTuple):
+    """A server as it is now."""
+
+    state: ServerState
+    enabled: bool
+    tools: tuple[ToolView, ...] = ()
+    log: str = ""
+
+
+Look = Callable[[], Awaitable[Sequence[ServerView]]]
+Act = Callable[[str, str], Awaitable[object]]
+"""A verb of `/mcp` and what it is for."""
+
+
+class McpScreen(Screen[None]):
+    """Arrows choose a server, Enter goes into its tools, space switches, r restarts, l shows the log, ESC goes back."""
+
+    DEFAULT_CSS = """
+    McpScreen { background: $background; layout: vertical; }
+    McpScreen #mcp-list { height: auto; }
+    McpScreen #mcp-below { height: 1fr; padding: 1 1 0 1; }
+    """
+
+    def __init__(self, t: Translate, look: Look, act: Act) -> None:
+        super().__init__()
+        self._t = t
+        self._look = look
+        self._act = act
+        self._servers: Sequence[ServerView] = ()
+        self._at = 0
+        self._tool: int | None = None
+        """The tool the cursor is on; None: it is in the list of servers."""
+        self._log = False
+        self._up = 0
+        """Lines the log is scrolled back from its end."""
+
+    def compose(self) -> ComposeResult:
+        yield Lines(self._paint_head, id="mcp-head")
+        yield Lines(self._paint_list, id="mcp-list")
+        yield Lines(self._paint_below, id="mcp-below")
+        yield Lines(self._paint_keys, id="mcp-keys")
+
+    async def on_mount(self) -> None:
+        self.set_interval(REFRESH, self._ask)
+        self._ask()
+
+    @property
+    def chosen(self) -> ServerView | None:
+        """The server whose tools or log are shown."""
+        return self._servers[self._at] if self._at < len(self._servers) else None
+
+    def on_key(self, event: events.Key) -> None:
+        match event.key:
+            case "escape" | "q" if self._tool is not None:
+                self._tool = None
+            case "escape" | "q" if self._log:
+                self._log, self._up = False, 0
+            case "escape" | "q":
+                self.dismiss(None)
+            case "up" | "down":
+                self._move(-1 if event.key == "up" else 1)
+            case "enter" | "right" if self._tool is None and self.chosen is not None and self.chosen.tools:
+                self._tool, self._log = 0, False
+            case "left" if self._tool is not None:
+                self._tool = None
+            case "space" if self.chosen is not None:
+                self._switch(self.chosen)
+            case "r" if self.chosen is not None:
+                self._do("restart", self.chosen.state.name)
+            case "l":
+                self._log, self._tool, self._up = not self._log, None, 0
+            case "pageup" | "pagedown":
+                self._up = max(0, self._up + (10 if event.key == "pageup" else -10))
+            case _:
+                return
+        event.stop()
+        event.prevent_default()
+        self._repaint()
+
+    def _move(self, step: int) -> None:
+        if self._tool is not None and self.chosen is not None:
+            self._tool = min(max(self._tool + step, 0), max(len(self.chosen.tools) - 1, 0))
+        else:
+            self._at, self._up = min(max(self._at + step, 0), max(len(self._servers) - 1, 0)), 0
+
+    def _switch(self, server: ServerView) -> None:
+        if self._tool is None:
+            self._do("disable" if server.enabled else "enable", server.state.name)
+        elif self._tool < len(server.tools):
+            tool = server.tools[self._tool]
+            self._do("disable" if tool.is_on else "enable", f"{server.state.name}/{tool.name}")
+
+    def _do(self, verb: str, target: str) -> None:
+        async def work() -> None:
+            await self._act(verb, target)
+            await self._refresh()
+
+        self.run_worker(work(), group="act", exit_on_error=False)
+
+    def _ask(self) -> None:
+        self.run_worker(self._refresh(), exclusive=True, group="look", exit_on_error=False)
+
+    async def _refresh(self) -> None:
+        self._servers = await self._look()
+        self._at = min(self._at, max(len(self._servers) - 1, 0))
+        self._repaint()
+
+    def _repaint(self) -> None:
+        if self.is_mounted:
+            self.query_one("#mcp-list", Lines).styles.height = max(1, min(len(self._servers), _MOST_ROWS))
+            for lines in self.query(Lines):
+                lines.repaint()
+
+    def _paint_head(self, width: int, height: int) -> Sequence[Content]:
+        ready = sum(server.state.phase == "ready" for server in self._servers)
+        tokens = format_tokens(sum(server.state.tokens for server in self._servers))
+        right = self._t("mcp.head", ready=ready, all=len(self._servers), tokens=tokens) if self._servers else ""
+        left = Content.styled(f" {self._t('mcp.heading')}", "bold")
+        return [Content.assemble(spread(left, Content.styled(right, "$text-muted"), width - 1), " ")]
+
+    def _paint_list(self, width: int, height: int) -> Sequence[Content]:
+        if not self._servers:
+            return [Content.styled(f" {self._t('mcp.none')}", "$text-muted")]
+        top = max(0, min(self._at - height + 1, len(self._servers) - height))
+        return [self._row(number, width) for number in range(top, min(top + height, len(self._servers)))]
+
+    def _row(self, number: int, width: int) -> Content:
+        state = self._servers[number].state
+        glyph, style = _STYLES[state.phase]
+        told = self._t(f"mcp.state.{state.phase}")
+        if state.phase == "ready":
+            told = self._t("mcp.ready", n=state.tools, tokens=format_tokens(state.tokens))
+        right = Content.styled(told, "$text-muted")
+        about = state.reason if state.phase == "failed" else f"{state.transport} · {state.origin}"
+        room = max(width - 8 - _NAME - right.cell_length, 1)
+        name = pad(cut(clean_line(state.name), _NAME), _NAME)
+        left = Content.assemble((glyph, style), " ", name, " ", cut(clean_line(about), room))
+        line = Content.assemble(" ", spread(left, right, width - 2), " ")
+        return self._marked(line) if number == self._at and self._tool is None else line
+
+    def _marked(self, line: Content) -> Content:
+        return line.stylize_before("$block-cursor-foreground on $block-cursor-background")
+
+    def _paint_below(self, width: int, height: int) -> Sequence[Content]:
+        server = self.chosen
+        if server is None:
+            return []
+        if self._log or not server.tools:
+            return self._paint_log(server, width, height)
+        at = self._tool or 0
+        top = max(0, min(at - height + 1, len(server.tools) - height))
+        return [self._tool_row(server, number, width) for number in range(top, min(top + height, len(server.tools)))]
+
+    def _tool_row(self, server: ServerView, number: int, width: int) -> Content:
+        tool = server.tools[number]
+        mark = ("●", "$success") if tool.is_on else ("○", "$text-muted")
+        right = Content.styled(format_tokens(tool.tokens), "$text-muted")
+        name = pad(cut(clean_line(tool.name), _NAME), _NAME)
+        room = max(width - 6 - _NAME - right.cell_length, 1)
+        about = Content.styled(str(cut(clean_line(tool.description), room)), "$text-muted")
+        line = spread(Content.assemble(mark, " ", name, " ", about), right, width)
+        return self._marked(line) if number == self._tool else line
+
+    def _paint_log(self, server: ServerView, width: int, height: int) -> Sequence[Content]:
+        text = clean(server.log).rstrip("\n")
+        if not text.strip():
+            return [Content.styled(self._t("mcp.no_log"), "$text-muted")]
+        lines = block_lines((OutputBlock(text),), max(width, 1))
+        self._up = min(self._up, max(0, len(lines) - height))
+        end = len(lines) - self._up
+        return lines[max(0, end - height) : end]
+
+    def _paint_keys(self, width: int, height: int) -> Sequence[Content]:
+        keys = (
+            ("picker.key_move", 1),
+            ("mcp.key_tools", 3),
+            ("mcp.key_switch", 5),
+            ("mcp.key_restart", 4),
+            ("mcp.key_log", 2),
+            ("picker.key_back", 9),
+        )
+        parts = [Part(Content(self._t(key)), keep) for key, keep in keys]
+        return [Content.assemble(" ", join_parts(parts, width - 2, "   ")).stylize("$text-muted")]
