@@ -431,9 +431,8 @@ class LiveSession(SessionState):
             self._controller.executor.toolkit = setup.toolkit
         last = self.file.messages[-1] if self.file.messages else None
         answered = isinstance(last, AssistantMessage) and not last.tool_calls
-        view = self.file.marks.view(self.file.messages)
-        untold = None if answered else self.nested.untold(self.files_seen.paths, self.workdir, view)
-        news = () if answered else (self.jobs.take_news(), untold)
+        view, touched = self.file.marks.view(self.file.messages), self.files_seen.paths
+        news = () if answered else (self.jobs.take_news(), self.nested.untold(touched, self.workdir, view))
         told = [UserMessage(text, origin="reminder") for text in news if text]
         steered = self._queue.take_steered()
         self.unasked.heed(steered)
