@@ -76,7 +76,7 @@ def test_flags_exist(capsys: pytest.CaptureFixture[str]) -> None:
 def test_slash_commands_exist(tmp_path: Path) -> None:
     skills = SkillLibrary(default_sources(user_paths({"HOME": str(tmp_path)}), tmp_path))
     known = {command.name for command in basic_commands().all()} | set(screen_commands.NAMES)
-    known |= {normalise(skill.name) for skill in skills.all()} | {"name"}
+    known |= {normalise(skill.name) for skill in skills.all()} | {"name", "server"}
     named = {normalise(name) for text in code(PROSE) for name in re.findall(r"^/([\w-]+)", text)}
     assert len(named) > 8
     assert named - known == set()

@@ -66,6 +66,9 @@ def fork_session(store: SessionStore, file: SessionFile, keep: int | None = None
     fork = store.create(Path(header.workdir), model=header.model, mode=header.mode, parent=header.id)
     fork.append("fork", {"parent": header.id, "messages": len(messages)})
     fork.append_all(messages)
+    for mark in file.marks.stack:
+        if mark.upto <= len(messages):  # what the model does not see any more it does not see in the copy either
+            fork.mark(mark)
     for event in _settings(store.load(file.path).events):  # an open session does not hold its own events
         fork.append("event", event)
         fork.events.append(event)

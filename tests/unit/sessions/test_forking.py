@@ -20,6 +20,7 @@ from reactagent_tui.core.sessions.deletion import OpenSessionError, delete_sessi
 from reactagent_tui.core.sessions.export import closed, export, fenced
 from reactagent_tui.core.sessions.forking import find, fork_session, messages_of_turns, resume
 from reactagent_tui.core.sessions.index import SessionIndex
+from reactagent_tui.core.sessions.marks import Mark
 from reactagent_tui.core.sessions.presence import Presence, open_sessions, opened_by
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from tests.unit.sessions.test_index import index_of, session
@@ -44,6 +45,17 @@ def test_a_fork_takes_messages_and_no_money(tmp_path: Path) -> None:
     assert [message for message in store_of(tmp_path).load(file.path).messages] == file.messages
     whole = fork_session(store_of(tmp_path), file)
     assert len(whole.messages) == 8
+
+
+def test_a_fork_keeps_what_the_model_sees(tmp_path: Path) -> None:
+    file = session(tmp_path, "one", "two", "three")
+    file.mark(Mark("compact", 2, "a note"))
+    file.mark(Mark("compact", 4, "a longer note"))
+    for keep, marks in ((None, 2), (4, 2), (3, 1), (1, 0)):
+        fork = store_of(tmp_path).load(fork_session(store_of(tmp_path), file, keep).path)
+        assert fork.marks.stack == file.marks.stack[:marks]
+        if keep is None:
+            assert fork.marks.view(fork.messages) == file.marks.view(file.messages)
 
 
 def test_turns_are_counted_from_both_ends(tmp_path: Path) -> None:
