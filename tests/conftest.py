@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,17 @@ def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("REACTAGENT_DISCOVERY", "off")  # whatever model server runs on the developer's machine
     monkeypatch.chdir(work)
     return work
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """A program log that a test left open is closed: the next test hears the logger again."""
+    yield
+    root = logging.getLogger("reactagent_tui")
+    root.propagate = True
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+        handler.close()
 
 
 @pytest.fixture(autouse=True)

@@ -107,5 +107,9 @@ def test_a_small_window_is_told(place: Place) -> None:
     routes = serving() | ollama("m", loaded={"m": 4096})
     with threaded_server(routes) as server:  # type: ignore[arg-type]
         ended = run(place, "-p", "hi", "--verbose", env=here(place, server))
-    assert ended.code == 0
+    assert ended.code == 1, (
+        "instructions and tools alone are larger: nothing is sent that the server would cut in silence"
+    )
     assert "OLLAMA_CONTEXT_LENGTH" in ended.stderr
+    assert "4096" in ended.stderr.replace(",", "")
+    assert ended.stdout == ""
