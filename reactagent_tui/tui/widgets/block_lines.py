@@ -74,15 +74,19 @@ def revealed(text: str) -> Content:
 
 
 def fold(line: Content, width: int, *, at_blanks: bool = False) -> list[Content]:
-    """A line broken at `width` cells, nothing left out; `at_blanks`: behind the last blank where there is one."""
+    """A line broken at `width` cells, nothing left out; `at_blanks`: at a blank where there is one, which may go."""
     if width < 2 or line.cell_length <= width:
         return [line]
     pieces: list[Content] = []
     plain, start, used = line.plain, 0, 0
     for index, character in enumerate(plain):
         cells = cell_len(character)
+        if used + cells > width and at_blanks and character == " ":
+            pieces.append(line[start:index])
+            start, used = index + 1, 0
+            continue
         if used + cells > width:
-            blank = plain.rfind(" ", start, index) + 1 if at_blanks and character != " " else 0
+            blank = plain.rfind(" ", start, index) + 1 if at_blanks else 0
             end = blank if blank > start else index
             pieces.append(line[start:end])
             start, used = end, cell_len(plain[end:index])
@@ -90,8 +94,7 @@ def fold(line: Content, width: int, *, at_blanks: bool = False) -> list[Content]
                 pieces.append(line[start:index])
                 start, used = index, 0
         used += cells
-    pieces.append(line[start:])
-    return pieces
+    return [*pieces, line[start:]] if start < len(plain) else pieces
 
 
 def _lines(block: DisplayBlock, width: int) -> Iterator[Content]:
