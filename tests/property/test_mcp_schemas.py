@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reactagent_tui.core.llm.schema_subset import parameters_subset
@@ -61,6 +61,20 @@ def check(node: Any) -> None:
 
 
 @given(ROOTS)
+@example(
+    {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/U"}},
+        "$defs": {"U": {"type": "array", "items": {"$ref": "#"}}},
+    }
+)
+@example(
+    {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/U"}},
+        "$defs": {"U": {"type": "array", "items": {"$ref": "#/$defs/U"}}},
+    }
+)
 def test_every_node_has_a_type_and_no_reference(schema: dict[str, Any]) -> None:
     try:
         found = cleaned(schema)

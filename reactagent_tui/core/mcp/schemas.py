@@ -69,7 +69,7 @@ class _Cleaner:
             return {"type": "string"}  # `true`: anything goes
         fields = cast("Schema", node)
         if depth > _MAX_DEPTH:
-            return {"type": _type_of(fields)}
+            return _cut(fields)
         if "$ref" in fields:
             return self._referred(fields, refs, depth)
         kinds = fields.get("type")
@@ -83,7 +83,7 @@ class _Cleaner:
         target = self._target(reference)
         if reference in refs or target is None:
             told = str(rest.get("description") or "the same again" if reference in refs else "any value")
-            return {"type": _type_of(cast("Schema", target) if isinstance(target, dict) else {}), "description": told}
+            return _cut(cast("Schema", target) if isinstance(target, dict) else {}) | {"description": told}
         merged: Schema = {**target, **rest} if isinstance(target, dict) else rest
         return self.clean(merged, (*refs, reference), depth + 1)
 
@@ -128,6 +128,12 @@ class _Cleaner:
             known = cast("Schema", out["properties"])
             out["required"] = [name for name in cast("list[Any]", required) if name in known]
         return out
+
+
+def _cut(fields: Schema) -> Schema:
+    """The type alone, where a schema goes no further; an array without items is one that providers refuse."""
+    kind = _type_of(fields)
+    return {"type": kind, "items": {"type": "string"}} if kind == "array" else {"type": kind}
 
 
 def _one_item(value: object) -> object:
