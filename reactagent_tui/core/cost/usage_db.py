@@ -18,6 +18,7 @@ from typing import Any
 
 from reactagent_tui.core.cost.booking import Booking
 from reactagent_tui.core.cost.ledger import LedgerRow
+from reactagent_tui.core.database import migrate, transaction
 from reactagent_tui.core.errors import StorageError
 
 PATIENCE = 2.0
@@ -82,7 +83,7 @@ class UsageDb:
                 try:
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = NORMAL")
-                    _migrate(connection)
+                    migrate(connection, MIGRATIONS)
                     return cls(path, connection)
                 except BaseException as error:
                     connection.close()
@@ -139,40 +140,13 @@ class UsageDb:
 
     def _put(self, statement: str, bookings: Iterable[Booking]) -> None:
         values = [_values(booking) for booking in bookings]
-        with _faults(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany(statement, values)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
+        with _faults(self.path), transaction(self._connection) as connection:
+            connection.executemany(statement, values)
 
 
 def instant(moment: datetime) -> str:
     """UTC with microseconds, so that text sorts as time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date; of several processes at once one does it."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == len(MIGRATIONS):
-        return
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise sqlite3.NotSupportedError(f"written by a newer version (schema {version})")
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
 
 
 def _between(since: datetime | None, until: datetime | None) -> tuple[str, list[str]]:

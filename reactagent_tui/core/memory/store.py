@@ -9,11 +9,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from reactagent_tui.core.database import migrate, transaction
 from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.memory.facts import Fact, Kind, says_the_same, tidy
 from reactagent_tui.core.memory.words import pieces, tokens, wanted
@@ -76,7 +77,7 @@ class FactStore:
                 try:
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = NORMAL")
-                    _migrate(connection)
+                    migrate(connection, MIGRATIONS)
                     return cls(path, connection)
                 except BaseException as error:
                     connection.close()
@@ -258,15 +259,8 @@ class FactStore:
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
-        with _faults(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
+        with _faults(self.path), transaction(self._connection) as connection:
+            yield connection
 
 
 def any_of(terms: Iterable[str]) -> str:
@@ -276,26 +270,6 @@ def any_of(terms: Iterable[str]) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date; of several processes at once one does it."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == len(MIGRATIONS):
-        return
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise sqlite3.NotSupportedError(f"written by a newer version (schema {version})")
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
 
 
 def _is_locked(error: BaseException) -> bool:
