@@ -122,9 +122,12 @@ class ReactAgentApp(App[int]):
 
     async def _after_first_paint(self) -> None:
         """Everything that is not the first frame: hidden widgets, and the agent, imported in its thread."""
+        if self._exit:
+            return
         await self.chat.mount_hidden()
         complete_asyncio()
-        self.bridge.start()
+        if not self._exit:
+            self.bridge.start()
 
     def _release_early_keys(self) -> None:
         """The prompt has the focus: it gets what was typed since the start."""
@@ -290,6 +293,8 @@ class ReactAgentApp(App[int]):
 
     def _handle_exception(self, error: Exception) -> None:
         log.error("the screen failed", exc_info=error)
+        if self._exit:
+            return  # the screens are being taken down: what still runs in them finds its widgets gone
         self.crash = f"{type(error).__name__}: {error}"
         super()._handle_exception(error)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widget import MountError
 
 from reactagent_tui.core.events import JobInfo
+from reactagent_tui.tui.app import ReactAgentApp
 from reactagent_tui.tui.screens.leaving import LeavingScreen
 from reactagent_tui.tui.screens.sandbox_end import WorktreeEndScreen
 from tests.fakes.chat_kit import ChatKit, chat_app
@@ -88,3 +91,40 @@ async def test_nothing_to_ask(clean_place: Path, monkeypatch: pytest.MonkeyPatch
         left = Left(kit, monkeypatch)
         await kit.app.action_quit()
         assert left.calls == [(0, "kept")]
+
+
+async def test_what_fails_while_the_screens_are_taken_down_is_no_crash(
+    clean_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Widgets that are still being mounted when the user leaves find their parents gone: the exit code stays 0."""
+    async with chat_app(clean_place) as kit:
+        mounting, gone = asyncio.Event(), asyncio.Event()
+
+        async def mount_hidden() -> None:
+            mounting.set()
+            await gone.wait()
+            raise MountError("the parent is gone")
+
+        monkeypatch.setattr(kit.chat, "mount_hidden", mount_hidden)
+        kit.app.set_timer(0.001, kit.app._after_first_paint)
+        await mounting.wait()
+        kit.app.exit(0)
+        gone.set()
+    assert (kit.app.return_code, kit.app.crash) == (0, "")
+
+
+async def test_what_fails_before_is_one(clean_place: Path) -> None:
+    seen: list[ReactAgentApp] = []
+
+    def fail() -> None:
+        raise MountError("for another reason")
+
+    async def fail_on_the_screen() -> None:
+        async with chat_app(clean_place) as kit:
+            seen.append(kit.app)
+            kit.app.call_later(fail)
+            await kit.until(lambda: bool(kit.app.crash))
+
+    with pytest.raises(MountError):
+        await fail_on_the_screen()
+    assert [(app.return_code, app.crash) for app in seen] == [(1, "MountError: for another reason")]
