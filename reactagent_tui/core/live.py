@@ -27,14 +27,15 @@ from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
 from reactagent_tui.core.pipeline.port import SessionPipelines
-from reactagent_tui.core.pipeline.user_pipeline import UserPipeline
+from reactagent_tui.core.pipeline.user_pipeline import UserPipeline, user_pipeline
 from reactagent_tui.core.plans.decision import note_answer
 from reactagent_tui.core.prompt_gate import Screening
 from reactagent_tui.core.react.compacting import Compacting
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.react.state import RunResult, RunSetup
-from reactagent_tui.core.react.user_command import UserCommand
+from reactagent_tui.core.react.user_call import UserCall
+from reactagent_tui.core.react.user_command import user_command
 from reactagent_tui.core.reflect.reflection import Reflection
 from reactagent_tui.core.remembering import Recall, note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
@@ -53,7 +54,7 @@ from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
-Work = UserCommand | UserPipeline | Screening | Compacting | Reflection
+Work = UserCall | UserPipeline | Screening | Compacting | Reflection
 """What a session does of the user's before or instead of a run."""
 
 
@@ -112,16 +113,8 @@ class LiveSession(SessionState):
             self.notice("shell.busy", level="warn")
             return
         guard = self._guard = RunGuard(self.file, self.reporter)
-        line = UserCommand(
-            command,
-            tell_model,
-            toolkit=self.toolkit,
-            history=guard,
-            reporter=guard,
-            context=self._context,
-            session_id=self.id,
-        )
-        self.occupy(line)
+        call = user_command(command, self.toolkit, guard, guard, self._context, self.id, tell_model=tell_model)
+        self.occupy(call)
 
     def run_pipeline(self, tool: Tool, query: str, resume_dir: str | None = None) -> UserPipeline | None:
         """Run a pipeline that the user called by name, without a model in front; None: something runs already."""
@@ -132,7 +125,7 @@ class LiveSession(SessionState):
         self.ledger.begin_turn()
         if self.budget is not None:
             self.budget.begin_turn()
-        work = UserPipeline(tool, query, resume_dir, guard, self._context, self.id)
+        work = user_pipeline(tool, query, resume_dir, guard, self._context, self.id)
         self.occupy(work)
         return work
 
