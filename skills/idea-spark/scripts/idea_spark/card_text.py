@@ -108,8 +108,10 @@ def detail_card(facts: dict[str, Any]) -> str:
             rows += _mechanism(candidate)
         if key == "detail.experiments":
             rows += _experiments(candidate)
+        if key == "detail.risks":
+            rows += _risk_rows(candidate)
     rows += [*_grounding(candidate), *_prior(candidate, word), *_audit(facts, word), *_checks(facts)]
-    rows += [*_risks(candidate, word), *_not_chosen(facts)]
+    rows += _not_chosen(facts)
     return "\n".join([*rows, *_provenance(facts, word), *_references(facts, rows, word)]) + "\n"
 
 
@@ -191,8 +193,11 @@ def _checks(facts: dict[str, Any]) -> list[str]:
 
 
 def _risks(candidate: dict[str, Any], word: dict[str, str]) -> list[str]:
-    rows = [f"## {word['risks']}", ""]
-    rows += [
+    return [f"## {word['risks']}", "", *_risk_rows(candidate)]
+
+
+def _risk_rows(candidate: dict[str, Any]) -> list[str]:
+    rows = [
         f"- {_prose(one_line(entry['risk']))} → {_prose(one_line(entry['early_sign']))} → "
         f"{_prose(one_line(entry['mitigation']))}"
         for entry in candidate["risks"]

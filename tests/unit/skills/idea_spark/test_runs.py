@@ -50,6 +50,8 @@ def test_all_five_phases_end_in_three_cards(start: Starter) -> None:
         assert "If the marked step is no better than a random step, the idea is dropped." in text
         assert "[@" not in text
         assert "- [L1] " in text
+        headings = [line for line in text.splitlines() if line.startswith("#")]
+        assert len(headings) == len(set(headings)) > 5
     detail = (driver.run_dir / "phase4" / CARDS[2]).read_text("utf-8")
     assert "A continuation has 64 tokens" in detail, "the engineer's patch is printed"
     assert "by one fixed prompt" in detail, "the repair of the trace is printed"
