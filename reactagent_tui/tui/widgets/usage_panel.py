@@ -161,7 +161,9 @@ class UsagePanel(Painted):
         if self._budget is not None:
             lines.append(self._budget_line(self._budget, event.totals, width))
         if values := self._spark_values():
-            lines.append(Content.styled(sparkline(values, width), "$primary"))
+            label = pad(self._t("usage.steps"), 9)
+            spark = sparkline(values, width - cell_len(label))
+            lines.append(Content.assemble((label, "$text-muted"), (spark, "$primary")))
         return lines
 
     def _context_lines(self, event: UsageUpdated, width: int) -> list[Content]:
