@@ -32,12 +32,21 @@ def trace(event: str, **fields: Any) -> None:
         file.write(json.dumps({"event": event, "at": time.monotonic(), **fields}) + "\n")
 
 
+class TracedGate(EscGate):
+    """Tells when the input thread met an ESC, before the screen hears of it."""
+
+    def escape(self, event: events.Key) -> bool:
+        used = super().escape(event)
+        trace("met", used=used)
+        return used
+
+
 class PromptApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = []
 
     def __init__(self) -> None:
-        self.gate = EscGate(lambda: trace("interrupt"))
+        self.gate = TracedGate(lambda: trace("interrupt"))
         super().__init__()
 
     def get_driver_class(self) -> type[Driver]:
@@ -65,6 +74,8 @@ class PromptApp(App[None]):
                 self.gate.esc_target = target  # type: ignore[assignment]
             case ["stderr", text]:
                 os.write(2, text.encode())
+            case ["hold", fifo]:  # the screen is busy until somebody opens the other end
+                Path(fifo).read_bytes()
             case ["raise", *_]:
                 raise RuntimeError("on purpose")
             case ["die", *_]:

@@ -28,6 +28,8 @@ from reactagent_tui.core.llm.base import Endpoint, SendWatch, StreamProgress, Wi
 from reactagent_tui.core.llm.http import HttpPool, Reply
 from reactagent_tui.core.llm.sse import JSON_EVENT, SseEvent, SseParser
 
+LAST_BYTES = 0.02
+"""Seconds for the end of a finished body: longer, and the connection is given up instead."""
 _MAX_RECORD = 1_000_000
 _MAX_DOCUMENT = 64 * 1024 * 1024
 _TICK = 1.0
@@ -256,7 +258,7 @@ class Exchange:
     async def _drain(self, reply: Reply) -> None:
         """A moment for the last bytes of a finished body, so that the connection can serve the next call."""
         try:
-            async with asyncio.timeout(0.02):
+            async with asyncio.timeout(LAST_BYTES):
                 while await reply.chunk() is not None:
                     pass
         except (TimeoutError, StreamCutError):

@@ -12,6 +12,7 @@ from reactagent_tui.core.errors import (
     ServerError,
     StreamCutError,
 )
+from reactagent_tui.core.llm import exchange
 from reactagent_tui.core.llm.base import (
     Endpoint,
     StreamDelta,
@@ -223,8 +224,9 @@ async def test_a_finished_reply_needs_no_end(pool: HttpPool, monkeypatch: pytest
         assert text_of(await collect(OpenAIChatProvider(INFO, Endpoint(server.base), pool))) == "a"
 
 
-async def test_one_connection_serves_the_next_call(pool: HttpPool) -> None:
+async def test_one_connection_serves_the_next_call(pool: HttpPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A finished reply gives its connection back: no second handshake for the next step."""
+    monkeypatch.setattr(exchange, "LAST_BYTES", 5.0)  # however slow the machine is
     body = b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
     connections: list[tuple[str, int]] = []
 

@@ -89,7 +89,14 @@ def test_an_escape_right_behind_a_key_that_can_open_something_is_left_to_the_scr
     session.write(b"target RUN\r")
     session.wait("done", count=before + 1, text="target RUN")
     seen = len([row for row in session.rows() if row["event"] == "escape"])
-    session.write(b"\x10\x1b[27u")  # ctrl+p and escape in one read
+    met = len([row for row in session.rows() if row["event"] == "met"])
+    fifo = session.trace_file.with_name("hold")
+    os.mkfifo(fifo)
+    session.write(f"hold {fifo}\r".encode())
+    session.wait("submitted", text=f"hold {fifo}")
+    session.write(b"\x10\x1b[27u")  # ctrl+p and escape, before the screen hears of either
+    assert session.wait("met", count=met + 1)["used"] is False
+    fifo.write_bytes(b"go on")
     assert session.wait("escape", count=seen + 1)["used"] is False
     session.write(b"\x1b[27u")
     assert session.wait("escape", count=seen + 2)["used"] is True
