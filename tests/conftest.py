@@ -18,6 +18,16 @@ settings.load_profile("house")
 _KEYS = ("API_KEY", "AUTH_TOKEN", "BASE_URL", "API_BASE", "REACTAGENT_", "XDG_", "NO_COLOR", "_PROXY", "_proxy")
 
 
+LONGEST_ID = 80
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Large texts and bodies are named by their size: as ids they would travel between the workers, escaped."""
+    if isinstance(val, (str, bytes)) and len(val) > LONGEST_ID:
+        return f"{argname}-{len(val)}"
+    return None
+
+
 @pytest.fixture(autouse=True)
 def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """HOME and the working directory are empty folders; no key or setting of the outside leaks in."""

@@ -21,7 +21,7 @@ from reactagent_tui.tui.screens.chat import ChatScreen
 from reactagent_tui.tui.start import Start
 from tests.fakes.scripted import Beat, ScriptedProvider
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @dataclass

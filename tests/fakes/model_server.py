@@ -19,7 +19,8 @@ from typing import Any, Literal, Self
 
 from tests.wire.validators import deepseek_complaints, openai_complaints
 
-PATIENCE = 20.0
+PATIENCE = 60.0
+LONGEST_SILENCE = 20.0
 USAGE = {"prompt_tokens": 1200, "completion_tokens": 20, "total_tokens": 1220}
 DONE = b"data: [DONE]\n\n"
 
@@ -274,7 +275,7 @@ class ModelServer:
             writer.write(head.encode())
             for place, piece in enumerate(reply.pieces):
                 if reply.gate is not None and place == reply.gate_at:
-                    await self._loop.run_in_executor(None, reply.gate.wait, PATIENCE)
+                    await self._loop.run_in_executor(None, reply.gate.wait, LONGEST_SILENCE)
                 writer.write(piece)
                 await writer.drain()
                 exchange.sent += 1

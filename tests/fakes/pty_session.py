@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class PtySession:

@@ -22,7 +22,8 @@ from typing import Any
 import pyte
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Seconds until a test gives up: much more than a busy machine needs."""
 KEPT = ("PATH", "HOME", "VIRTUAL_ENV", "PYTHONPATH")
 
 _QUERIES: Sequence[tuple[re.Pattern[bytes], bytes]] = (
@@ -178,10 +179,10 @@ class Terminal:
 
     def press_until_gone(self, key: str, shown: str) -> None:
         """Press a key that the program ignores for a moment (a guard against haste) until `shown` has left."""
-        for _ in range(100):
+        for _ in range(int(PATIENCE / 0.2)):
             self.send(key)
             with self._changed:
-                if self._changed.wait_for(lambda: shown not in self._text(), PATIENCE / 100):
+                if self._changed.wait_for(lambda: shown not in self._text(), 0.2):
                     return
         raise AssertionError(f"{shown!r} stays:\n{self.text()}")
 

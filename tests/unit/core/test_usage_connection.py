@@ -16,7 +16,7 @@ from reactagent_tui.core.paths import user_paths
 from reactagent_tui.core.reporter import RecordingReporter
 from reactagent_tui.core.runtime import Options, Runtime
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def demo() -> tuple[Runtime, RecordingReporter]:

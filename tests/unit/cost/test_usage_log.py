@@ -21,7 +21,7 @@ from reactagent_tui.core.money import Money
 from reactagent_tui.core.usage import Usage
 
 NOON = datetime(2026, 9, 20, 12, 0, tzinfo=UTC)
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def booking(
