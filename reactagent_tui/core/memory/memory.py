@@ -119,19 +119,28 @@ class Memory:
         self._fill_later()
         return found
 
+    def allowed(self, text: str) -> str:
+        """The text as it would be stored. Raises MemoryRefusal."""
+        text = tidy(text)
+        if not text:
+            raise MemoryRefusal("empty")
+        if looks_secret(text, self._secrets()):
+            raise MemoryRefusal("secret")
+        return text
+
     async def save(self, text: str, kind: Kind, *, project: str = "", session: str = "") -> Saved:
         """Keep a fact; one that says the same in nearly the same words is merged with it.
 
         Raises MemoryRefusal and StorageError.
         """
-        text = self._allowed(text)
+        text = self.allowed(text)
         saved = await self._do(lambda store: store.save(text, kind, project=project, session=session))
         self._fill_later()
         return saved
 
     async def edit(self, fact_id: int, text: str) -> Fact | None:
         """Other words for a fact. Raises MemoryRefusal and StorageError."""
-        text = self._allowed(text)
+        text = self.allowed(text)
         fact = await self._do(lambda store: store.edit(fact_id, text))
         self._fill_later()
         return fact
@@ -171,14 +180,6 @@ class Memory:
             thread.shutdown(wait=False)
 
     # -- inside -----------------------------------------------------------------------------
-
-    def _allowed(self, text: str) -> str:
-        text = tidy(text)
-        if not text:
-            raise MemoryRefusal("empty")
-        if looks_secret(text, self._secrets()):
-            raise MemoryRefusal("secret")
-        return text
 
     async def _do(self, work: Callable[[FactStore], T]) -> T:
         if not self.enabled:
