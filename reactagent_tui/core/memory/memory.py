@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reactagent_tui.core.errors import ReactAgentError, StorageError
 from reactagent_tui.core.memory.facts import Fact, Kind, tidy
-from reactagent_tui.core.memory.secrets import looks_secret
+from reactagent_tui.core.memory.secrets import holds_known, looks_secret
 
 if TYPE_CHECKING:
     from reactagent_tui.core.memory.embed import Encoder
@@ -119,21 +119,26 @@ class Memory:
         self._fill_later()
         return found
 
-    def allowed(self, text: str) -> str:
-        """The text as it would be stored. Raises MemoryRefusal."""
+    def allowed(self, text: str, *, sure: bool = False) -> str:
+        """The text as it would be stored; keys of this program are never `sure`. Raises MemoryRefusal."""
         text = tidy(text)
         if not text:
             raise MemoryRefusal("empty")
-        if looks_secret(text, self._secrets()):
+        if (holds_known if sure else looks_secret)(text, self._secrets()):
             raise MemoryRefusal("secret")
         return text
 
-    async def save(self, text: str, kind: Kind, *, project: str = "", session: str = "") -> Saved:
+    def doubts(self, text: str) -> bool:
+        """It looks like a secret, though it holds none of the keys of this program: only the user can tell."""
+        text = tidy(text)
+        return looks_secret(text) and not holds_known(text, self._secrets())
+
+    async def save(self, text: str, kind: Kind, *, project: str = "", session: str = "", sure: bool = False) -> Saved:
         """Keep a fact; one that says the same in nearly the same words is merged with it.
 
-        Raises MemoryRefusal and StorageError.
+        `sure`: the user said that it is no secret, though it looks like one. Raises MemoryRefusal and StorageError.
         """
-        text = self.allowed(text)
+        text = self.allowed(text, sure=sure)
         saved = await self._do(lambda store: store.save(text, kind, project=project, session=session))
         self._fill_later()
         return saved

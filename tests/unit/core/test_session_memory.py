@@ -121,6 +121,22 @@ async def test_other_modes_remember_or_refuse_without_a_question(
     assert len(await runtime.memory.facts()) == kept
 
 
+async def test_what_the_user_types_is_asked_about_when_it_looks_like_a_secret(
+    runtime: Runtime, reporter: RecordingReporter, clean_place: Path
+) -> None:
+    runtime.memory = Memory(runtime.paths.memory_db, secrets=lambda: ["mellon-4711"])
+    session, _ = opened(runtime, clean_place)
+    for choice, start in ((0, "Not saved"), (None, "Not saved"), (1, "Remembered #1")):
+        reporter.answer = lambda _question, choice=choice: Answer(
+            "choice" if choice is not None else "deny", choice=choice
+        )
+        assert (await told(runtime, session, "add the password is hunter2")).startswith(start)
+    assert [getattr(question, "key", "") for question in reporter.questions] == ["memory.secret_question"] * 3
+    assert (await told(runtime, session, "save the password is mellon-4711")).startswith("Not saved")
+    assert len(reporter.questions) == 3  # a key of this program is no matter of opinion
+    assert [fact.text for fact in await runtime.memory.facts()] == ["the password is hunter2"]
+
+
 async def test_the_command_lists_searches_saves_edits_and_forgets(runtime: Runtime, clean_place: Path) -> None:
     session, _ = opened(runtime, clean_place)
     assert "Nothing is remembered" in await told(runtime, session)
