@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,35 @@ async def test_other_modes_remember_or_refuse_without_a_question(
     await session.run(UserMessage("remember it"))
     assert reporter.questions == []
     assert len(await runtime.memory.facts()) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "env"),
+    [("memory: off\n", {}), ("memory: false\n", {}), ("memory: {auto: true}\n", {"REACTAGENT_MEMORY": "off"})],
+)
+async def test_off_in_the_configuration_leaves_no_trace_of_memory(
+    reporter: RecordingReporter, clean_place: Path, text: str, env: dict[str, str]
+) -> None:
+    (clean_place / "mine.yaml").write_text(text)
+    env = {**os.environ, **env}
+    options = Options(config_file=clean_place / "mine.yaml", overrides=Overrides(mode="auto"), demo=True)
+    runtime = Runtime.load(reporter, options, env)
+    try:
+        save = call(("memory_save", json.dumps({"text": "The port is 81"})))
+        session, provider = opened(runtime, clean_place, save, say("done"), say("[]"))
+        await session.run(UserMessage("how do the tests run?"))
+        names = {spec.name for spec in provider.requests[0].tools}
+        assert "read_file" in names
+        assert not {name for name in names if "memory" in name}
+        assert [m.is_error for m in session.file.messages if isinstance(m, ToolResult)] == [True]
+        for arguments in ("", "save the port is 81", "search port"):
+            assert "`memory: on`" in await told(runtime, session, arguments)
+        await runtime.close_session(session.id)
+        assert len(provider.requests) == 2  # and none to note facts
+        assert "memory" not in {row.cause for row in session.ledger.rows}
+        assert not runtime.paths.memory_db.exists()
+    finally:
+        await runtime.close()
 
 
 async def test_what_the_user_types_is_asked_about_when_it_looks_like_a_secret(
