@@ -35,6 +35,10 @@ class Encoder(Protocol):
         """One row for each text; None when it cannot be done now."""
         ...
 
+    def stop(self) -> None:
+        """Give up what is under way, for good. Called from any thread."""
+        ...
+
 
 class LocalEncoder:
     """Universal Sentence Encoder, multilingual, in pure numpy; its weights are in the package, nothing is fetched."""
@@ -69,6 +73,9 @@ class LocalEncoder:
 
         vectors: Matrix = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
         return unit(vectors)
+
+    def stop(self) -> None:
+        """A text is encoded in milliseconds: nothing to give up."""
 
     def _get(self) -> None:
         try:

@@ -181,6 +181,8 @@ class Memory:
             self._filling = None
         thread, self._thread = self._thread, None
         if thread is not None:
+            if self._encoder is not None:
+                self._encoder.stop()
             await asyncio.wait([asyncio.wrap_future(thread.submit(self._close_store))], timeout=_CLOSING)
             thread.shutdown(wait=False)
 

@@ -36,6 +36,9 @@ class Toy:
     def ready(self, seconds: float) -> bool:
         return self.is_ready
 
+    def stop(self) -> None:
+        """Nothing under way."""
+
     def encode(self, texts: Sequence[str]) -> Any:
         self.encoded += texts
         rows = [[any(w in t for w in ("tea", "茶")), any(w in t for w in ("port", "端口")), 0.1] for t in texts]
