@@ -160,16 +160,18 @@ class TalkedSession(Protocol):
     def talk(self) -> Sequence[Message]: ...
 
 
+def will_note(memory: Memory, session: TalkedSession) -> bool:
+    """Would the end of this session be a model call?"""
+    return memory.takes_notes and bool(_talk_text(session.talk))
+
+
 async def note_facts(memory: Memory | None, session: TalkedSession) -> int:
     """With `memory.auto`: let the model note what is worth keeping; how many facts were saved. Never raises."""
-    if memory is None or not memory.enabled or not memory.rules.auto:
-        return 0
-    talk = _talk_text(session.talk)
-    if not talk:
+    if memory is None or not will_note(memory, session):
         return 0
     try:
         async with asyncio.timeout(EXTRACT_SECONDS):
-            reply = await _ask(session, talk)
+            reply = await memory.unhurried(_ask(session, _talk_text(session.talk)))
     except (ProviderError, TimeoutError) as error:
         log.warning("memory.auto: %s", error or "no answer in time")
         return 0

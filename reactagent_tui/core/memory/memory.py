@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactagent_tui.core.errors import ReactAgentError, StorageError
 from reactagent_tui.core.memory.facts import Fact, Kind, tidy
@@ -79,6 +79,8 @@ class Memory:
         self._on_trouble = on_trouble
         self._secrets = secrets
         self._told = False
+        self.hurried = False
+        self._noting: set[asyncio.Task[str]] = set()
         self._thread: ThreadPoolExecutor | None = None
         self._filling: asyncio.Task[None] | None = None
         # the thread's own
@@ -167,6 +169,28 @@ class Memory:
     async def get(self, fact_id: int) -> Fact | None:
         """Raises StorageError."""
         return await self._do(lambda store: store.get(fact_id))
+
+    @property
+    def takes_notes(self) -> bool:
+        """Does the model note facts at the end of a session?"""
+        return self.enabled and self.rules.auto and not self.hurried
+
+    def hurry(self) -> None:
+        """The user wants to leave: no notes from now on, and those under way are given up."""
+        self.hurried = True
+        for task in self._noting:
+            task.cancel()
+
+    async def unhurried(self, asking: Coroutine[Any, Any, str]) -> str:
+        """What this gives; "" when the user cannot wait for it. Raises what it raises."""
+        task = asyncio.ensure_future(asking)
+        self._noting.add(task)
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._noting.discard(task)
+            task.cancel()  # when this one was cancelled itself
+        return "" if task.cancelled() else task.result()
 
     async def filled(self) -> None:
         """Until every fact has its vector, or none can be made."""
