@@ -28,7 +28,7 @@ _NAME = (
 )
 _SECRET_NAME = re.compile(rf"{_NAME}$", re.IGNORECASE)
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(bearer|basic)(\s{1,8})[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE), rf"\1\2{HIDDEN}"),
+    (re.compile(r"\b(bearer|basic)(\s{1,8})[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE | re.ASCII), rf"\1\2{HIDDEN}"),
     (
         re.compile(
             rf"""({_NAME}\\{{0,8}}["']?\s{{0,8}}[:=]\s{{0,8}}\\{{0,8}}["']?)"""
@@ -42,7 +42,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"\b(?:sk|gsk|xai|pk|rk|tgp|fw|nvapi|r8|csk)[-_][A-Za-z0-9_-]{12,}|\bAIza[A-Za-z0-9_-]{30,}"
-            r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bhf_[A-Za-z0-9]{20,}|\bAKIA[A-Z0-9]{16}\b"
+            r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bhf_[A-Za-z0-9]{20,}|\bAKIA[A-Z0-9]{16}\b",
+            re.ASCII,  # a Chinese letter before a key is no part of its word
         ),
         HIDDEN,
     ),

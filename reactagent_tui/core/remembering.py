@@ -78,10 +78,13 @@ def open_memory(
             case "local":
                 return LocalEncoder() if LocalEncoder.is_installed() else None
             case "provider":
-                return _remote(loaded, settings.embedding_model or "", http, loop, ledger)
+                return _remote(loaded, settings.embedding_model or "", http, loop, ledger, no_meaning)
 
     def ledger() -> Ledger | None:
         return next((session.ledger for session in reversed([*sessions.values()])), None)
+
+    def no_meaning(text: str) -> None:
+        reporter().emit(Notice(key="memory.words_only", params={"text": text}))
 
     def on_trouble(text: str) -> None:
         reporter().emit(Notice(key="memory.trouble", params={"text": text}, level="warn"))
@@ -96,6 +99,7 @@ def _remote(
     http: HttpPool,
     loop: asyncio.AbstractEventLoop,
     ledger: Callable[[], Ledger | None],
+    on_trouble: Callable[[str], None],
 ) -> Encoder | None:
     from reactagent_tui.core.memory.remote import ProviderEncoder
 
@@ -103,8 +107,9 @@ def _remote(
         resolved = resolve_model(loaded, model)
     except ConfigError as error:
         log.warning("memory.embedding_model: %s", error)
+        loop.call_soon_threadsafe(on_trouble, f"memory.embedding_model: {error}")
         return None
-    return ProviderEncoder(resolved, http, loop, lambda usage: _book(ledger(), resolved, usage))
+    return ProviderEncoder(resolved, http, loop, lambda usage: _book(ledger(), resolved, usage), on_trouble)
 
 
 def _book(ledger: Ledger | None, resolved: Resolved, usage: Usage) -> None:
@@ -155,16 +160,18 @@ class TalkedSession(Protocol):
     def talk(self) -> Sequence[Message]: ...
 
 
+def will_note(memory: Memory, session: TalkedSession) -> bool:
+    """Would the end of this session be a model call?"""
+    return memory.takes_notes and bool(_talk_text(session.talk))
+
+
 async def note_facts(memory: Memory | None, session: TalkedSession) -> int:
     """With `memory.auto`: let the model note what is worth keeping; how many facts were saved. Never raises."""
-    if memory is None or not memory.enabled or not memory.rules.auto:
-        return 0
-    talk = _talk_text(session.talk)
-    if not talk:
+    if memory is None or not will_note(memory, session):
         return 0
     try:
         async with asyncio.timeout(EXTRACT_SECONDS):
-            reply = await _ask(session, talk)
+            reply = await memory.unhurried(_ask(session, _talk_text(session.talk)))
     except (ProviderError, TimeoutError) as error:
         log.warning("memory.auto: %s", error or "no answer in time")
         return 0

@@ -373,8 +373,7 @@ class Runtime:
         """Stop every run, close every file and connection, end every process a tool left behind but kept jobs."""
         for task in list(self._asking):
             task.cancel()
-        for session_id in list(self.sessions):
-            await self.close_session(session_id, keep_jobs)
+        await asyncio.gather(*(self.close_session(session_id, keep_jobs) for session_id in list(self.sessions)))
         await self.memory.close()
         self._local.close()
         await self.servers.close()

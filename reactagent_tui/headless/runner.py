@@ -43,6 +43,7 @@ from reactagent_tui.core.sandbox.git import SandboxError
 from reactagent_tui.core.sessions.forking import resume as resume_session
 from reactagent_tui.core.sessions.index import SessionIndex
 from reactagent_tui.core.tools.process import sweep_now
+from reactagent_tui.headless.ending import close_noting
 from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
 
 Format = Literal["text", "json", "stream-json"]
@@ -96,6 +97,7 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
     else:
         reporter = HeadlessReporter(t, quiet=not task.verbose)
     runtime = Runtime.load(reporter, task.options)
+    code = 0
     try:
         for warning in runtime.loaded.warnings:
             reporter.say(warning, always=True)
@@ -130,12 +132,13 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         except AttachmentError as error:
             reporter.say(f"reactagent: {t(error.key, **error.params)}", always=True)
             return 2
-        return await _turn(session, message, reporter, out)
+        code = await _turn(session, message, reporter, out)
+        return code
     finally:
         await _end_sandboxes(runtime, reporter)
         for line in _job_lines(runtime, t, keep=task.keep_jobs):
             reporter.say(line, always=True)
-        await runtime.close("all" if task.keep_jobs else "kept")
+        await close_noting(runtime, reporter, "all" if task.keep_jobs else "kept", stopped=code >= 128)
 
 
 def _job_lines(runtime: Runtime, t: Callable[..., str], *, keep: bool) -> Iterator[str]:

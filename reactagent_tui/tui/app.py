@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_LEAVING_KEYS = ("quit", "clear_or_copy_or_stop_or_quit")
 AGENT_DELAY = 0.04
 """Seconds from the first frame to everything else: keys typed during the start are drawn before."""
 
@@ -62,6 +63,8 @@ class ReactAgentApp(App[int]):
         self.crash = ""
         self.farewell = ""
         self._themed = False
+        self._noting = False
+        """Leaving, while the model still notes facts."""
         self._early: list[events.Key | events.Paste] | None = []
         super().__init__()
         self.keymap: Keymap = build_keymap(boot.keymap, boot.keys)[0]
@@ -109,8 +112,11 @@ class ReactAgentApp(App[int]):
         asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys that come before the prompt is there wait for it: type-ahead is not lost."""
-        if self._early is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+        """Keys that come before the prompt is there wait for it: type-ahead is not lost. At the end one is heard."""
+        if self._noting and isinstance(event, (events.Key, events.Paste)):
+            if isinstance(event, events.Key) and self.keymap.action("screen", event.key) in _LEAVING_KEYS:
+                self.bridge.hurry()
+        elif self._early is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._early.append(event)
         else:
             await super().on_event(event)
@@ -269,11 +275,16 @@ class ReactAgentApp(App[int]):
         """Stop everything and leave; the user says what becomes of jobs that run and of work in a worktree."""
         from reactagent_tui.tui.screens.quitting import leave_asking
 
-        await leave_asking(self.chat)
+        if self.bridge.notes_at_end:
+            # not awaited: while notes are made this loop must hear the key that leaves without them
+            self.run_worker(leave_asking(self.chat), exit_on_error=False)
+        else:
+            await leave_asking(self.chat)
 
     async def leave(self, code: int, *, keep_jobs: Keep = "kept") -> None:
         """Stop the run, close the session, end what tools left behind, restore the terminal."""
         self.chat.leaving()
+        self._noting = self.bridge.notes_at_end
         kept = list(self.chat.running_jobs.values()) if keep_jobs == "all" else []
         await self.bridge.close(keep_jobs=keep_jobs)
         lines = [self.t("jobs.kept", id=job.id, command=clean_line(job.command), log=job.log) for job in kept]

@@ -108,13 +108,27 @@ class Bridge:
         if agent is None or agent.thread is None:
             return
         agent.keep_jobs = keep_jobs
-        if agent.runtime is not None and agent.runtime.memory.rules.auto:
-            seconds += 20.0  # the model notes facts at the end
+        if self.notes_at_end:
+            from reactagent_tui.core.remembering import EXTRACT_SECONDS
+
+            seconds += EXTRACT_SECONDS
         try:
             agent.loop.call_soon_threadsafe(self._set_closing, agent)
         except RuntimeError:
             return  # the loop has ended already
         await asyncio.to_thread(agent.thread.join, seconds)
+
+    @property
+    def notes_at_end(self) -> bool:
+        """Does the model note facts before the program ends?"""
+        runtime = None if self._agent is None else self._agent.runtime
+        return runtime is not None and runtime.memory.takes_notes
+
+    def hurry(self) -> None:
+        """Leave without notes; what `close` waits for ends at once."""
+        agent = self._agent
+        if agent is not None and agent.runtime is not None:
+            self._post(agent, agent.runtime.memory.hurry)
 
     def end(self, seconds: float = 3.0) -> None:
         """The same without a screen's loop: after a signal, a crash or a closed terminal ended it."""

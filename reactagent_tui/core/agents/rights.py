@@ -58,7 +58,7 @@ class RootedRights:
         outside = [path for path in (*access.reads, *access.writes) if not self._contains(path)]
         if outside:
             return Deny(f"{outside[0]} is outside of what this agent may touch: {where}. Nothing was done.")
-        if not (access.reads or access.writes or reads_only):
+        if access.memory or not (access.reads or access.writes or reads_only):
             return Deny(f"{access.tool} is nothing this agent may do. It may read and write files in {where}.")
         closed = [path for path in access.writes if not self._is_open(path)]
         if closed:

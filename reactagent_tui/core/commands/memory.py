@@ -9,8 +9,10 @@ from reactagent_tui.core.display import DisplayBlock, TableBlock, TextBlock
 from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.memory.facts import Fact, kind_guess
 from reactagent_tui.core.memory.memory import Memory, MemoryRefusal
+from reactagent_tui.core.reporter import ChoiceQuestion
 
 USAGE = "[search|save [-g]|edit id|forget id] [text]"
+_DOUBT = ("memory.secret_leave", "memory.secret_save")
 _LISTED = 50
 _FOUND = 10
 
@@ -33,7 +35,7 @@ async def memory(host: Host, arguments: str) -> CommandResult:
                 return await _list(host)
             case "search" if rest:
                 return await _search(host, rest)
-            case "save" if rest:
+            case "save" | "add" if rest:
                 return await _save(host, rest)
             case "edit" if rest:
                 return await _edit(host, rest)
@@ -65,13 +67,17 @@ async def _search(host: Host, query: str) -> CommandResult:
 
 
 async def _save(host: Host, text: str) -> CommandResult:
-    """`-g` makes it hold everywhere."""
+    """`-g` makes it hold everywhere. What looks like a secret is asked about: the user may know better."""
     everywhere = text.startswith(("-g ", "--global "))
     if everywhere:
         text = text.partition(" ")[2]
     project = "" if everywhere else str(host.workdir)
     session = host.session_folder.name
-    saved = await host.memory.save(text, kind_guess(text), project=project, session=session)
+    sure = False
+    if host.memory.doubts(text):
+        answer = await host.ask(ChoiceQuestion("memory.secret_question", _DOUBT, title="memory.secret_title"))
+        sure = answer.verdict == "choice" and answer.choice == 1
+    saved = await host.memory.save(text, kind_guess(text), project=project, session=session, sure=sure)
     key = "memory.merged" if saved.merged else "memory.saved"
     return _done(host.t, key, saved.fact)
 

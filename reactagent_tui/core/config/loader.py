@@ -31,6 +31,7 @@ VARIABLES: Mapping[str, KeyPath] = {
     "REACTAGENT_API_BASE": ("api_base",),
     "REACTAGENT_API_KEY": ("api_key",),
     "REACTAGENT_MODE": ("permissions", "mode"),
+    "REACTAGENT_MEMORY": ("memory", "enabled"),
     "REACTAGENT_LANGUAGE": ("ui", "language"),
     "REACTAGENT_THEME": ("ui", "theme"),
 }

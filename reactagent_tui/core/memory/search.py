@@ -47,7 +47,8 @@ class VectorIndex:
     def __init__(self, store: FactStore, model: str) -> None:
         self._store = store
         self._model = model
-        self._revision: int | None = None
+        self._read: tuple[int, int] | None = None
+        """Revision of the table and length of the vectors that were read."""
         self._ids: list[int] = []
         self._projects: Any = None
         self._matrix: Any = None
@@ -61,7 +62,7 @@ class VectorIndex:
         """
         import numpy as np
 
-        self._refresh()
+        self._refresh(query.nbytes)
         if not self._ids:
             return []
         scores = self._matrix @ unit((query - self._mean)[None, :])[0]
@@ -72,14 +73,17 @@ class VectorIndex:
         best = best[np.argsort(-scores[best], kind="stable")]
         return [(self._ids[n], float(scores[n])) for n in best if scores[n] > -2.0]
 
-    def _refresh(self) -> None:
+    def _refresh(self, length: int) -> None:
+        """Read what is new. Vectors of another length than `length` bytes say nothing about one of this length."""
         import numpy as np
 
         revision = self._store.revision()
-        if revision == self._revision:
+        if (revision, length) == self._read:
             return
         ids, projects, blobs = self._store.vectors(self._model)
-        length = max(map(len, blobs), default=0)
+        if any(len(blob) != length for blob in blobs):
+            self._store.drop_vectors(self._model, length)  # they are made anew with the next facts
+            revision = self._store.revision()
         sound = [n for n, blob in enumerate(blobs) if len(blob) == length]
         self._ids = [ids[n] for n in sound]
         self._projects = np.array([projects[n] for n in sound], dtype=object)
@@ -88,7 +92,7 @@ class VectorIndex:
             matrix = np.frombuffer(joined, dtype=np.float32).reshape(len(sound), -1)
             self._mean = matrix.mean(axis=0) * (len(sound) / (len(sound) + _SETTLED))
             self._matrix = unit(matrix - self._mean)
-        self._revision = revision
+        self._read = (revision, length)
 
 
 def search(

@@ -201,6 +201,11 @@ class FactStore:
             ).fetchall()
             return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
+    def drop_vectors(self, model: str, keep: int) -> None:
+        """Forget the vectors of a model that have not `keep` bytes: it makes others now."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM vectors WHERE model = ? AND length(vector) <> ?", (model, keep))
+
     def revision(self) -> int:
         """Changes when a vector came or went, whoever wrote it."""
         with _faults(self.path):

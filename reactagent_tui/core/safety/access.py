@@ -22,6 +22,8 @@ class Access:
     """Real paths."""
     writes: tuple[Path, ...] = ()
     network: bool = False
+    memory: bool = False
+    """Changes what later sessions are told."""
     subject: str = ""
     """The key argument of a tool that touches no file (a URL), or what a command gets on its stdin: a session grant
     covers exactly this."""
@@ -39,8 +41,8 @@ class Ask:
     """The user decides."""
 
     reason: str
-    """Locale key: asks.writes, asks.command, asks.outside, asks.dangerous, asks.unparsable, asks.network, asks.tool,
-    asks.rule."""
+    """Locale key: asks.writes, asks.command, asks.outside, asks.dangerous, asks.unparsable, asks.network, asks.memory,
+    asks.tool, asks.rule."""
     pattern: str | None = None
     """The rule to offer for "allow like this"; editable."""
     risk: tuple[str, ...] = ()

@@ -89,7 +89,7 @@ def _judge_files(here: Situation, access: Access, reads_only: bool) -> Decision:
     denied = _covering(here.deny, access, here)
     if denied is not None:
         return Deny(denied_by_rule(denied.text))
-    if here.mode == "plan" and (access.writes or not (reads_only or access.network)):
+    if here.mode == "plan" and (access.writes or access.memory or not (reads_only or access.network)):
         return Deny(PLAN_TEXT)
     keys = [path for path in (*access.reads, *access.writes) if place.holds_keys(path)]
     if keys:
@@ -108,7 +108,7 @@ def _judge_files(here: Situation, access: Access, reads_only: bool) -> Decision:
         return Allow("mode: auto")
     question = _file_question(here, access, reads_only)
     if question is None:
-        return Ask("asks.rule") if asked is not None else Allow("mode: edits" if access.writes else "reads are free")
+        return Ask("asks.rule") if asked is not None else Allow(_why_no_question(access))
     return question if asked is None else Ask("asks.rule", None, question.risk)
 
 
@@ -131,7 +131,20 @@ def _file_question(here: Situation, access: Access, reads_only: bool) -> Ask | N
             propose_for_address(access.tool, access.subject),
             (f"risk.network\t{access.subject or access.tool}",),
         )
+    if access.memory:
+        return None if here.mode == "edits" else _memory_question(access)
     return None if reads_only else Ask("asks.tool", access.tool, (f"risk.tool\t{access.tool}",))
+
+
+def _why_no_question(access: Access) -> str:
+    return "mode: edits" if access.writes or access.memory else "reads are free"
+
+
+def _memory_question(access: Access) -> Ask:
+    """A fact to keep; its subject begins with how far it holds, and so does the rule to offer."""
+    scope, _, _ = access.subject.partition(": ")
+    risk = f"risk.remembers_project\t{access.workdir}" if scope == "project" else "risk.remembers_global"
+    return Ask("asks.memory", f"{access.tool}({scope}: *)" if scope else None, (risk,))
 
 
 def _covering(rules: Sequence[Rule], access: Access, here: Situation) -> Rule | None:

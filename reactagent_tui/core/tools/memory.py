@@ -8,10 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from reactagent_tui.core.display import TextBlock, clean_line
+from reactagent_tui.core.display import DisplayBlock, TextBlock, clean, clean_line
 from reactagent_tui.core.errors import StorageError
-from reactagent_tui.core.memory.facts import LONGEST, Fact
+from reactagent_tui.core.memory.facts import LONGEST, Fact, tidy
 from reactagent_tui.core.memory.memory import Memory, MemoryRefusal
+from reactagent_tui.core.safety.permissions import Access
 from reactagent_tui.core.tools.base import Tool, ToolContext, ToolOutcome
 from reactagent_tui.core.tools.builtin_base import ToolBase
 from reactagent_tui.core.tools.failure import ToolFailure
@@ -71,7 +72,7 @@ class MemorySearch(ToolBase[SearchArgs]):
 
 
 class MemorySave(ToolBase[SaveArgs]):
-    """Changes nothing but the memory, so it is free in every mode."""
+    """Changes what later sessions are told: mode `ask` asks, `plan` refuses. No file is touched."""
 
     name = "memory_save"
     args_type = SaveArgs
@@ -81,17 +82,35 @@ class MemorySave(ToolBase[SaveArgs]):
         self._memory = memory
         self._project = str(project)
 
+    def access_of(self, args: SaveArgs, ctx: ToolContext) -> Access:
+        return Access(self.name, workdir=Path(self._project), memory=True, subject=f"{args.scope}: {tidy(args.text)}")
+
+    def complaint_of(self, args: SaveArgs, ctx: ToolContext) -> str | None:
+        """A secret is refused before anybody is asked, in every mode."""
+        try:
+            self._memory.allowed(args.text)
+        except MemoryRefusal as refusal:
+            return _refused(refusal)
+        return None
+
+    async def preview_of(self, args: SaveArgs, ctx: ToolContext) -> tuple[DisplayBlock, ...]:
+        return (TextBlock(clean(tidy(args.text))),)
+
     async def perform(self, args: SaveArgs, ctx: ToolContext) -> ToolOutcome:
         place = "" if args.scope == "global" else self._project
         try:
             saved = await self._memory.save(args.text, args.kind, project=place, session=ctx.session_id)
         except MemoryRefusal as refusal:
-            raise ToolFailure("refused", f"Not saved: {refusal}. Secrets are never kept.") from refusal
+            raise ToolFailure("refused", _refused(refusal)) from refusal
         except StorageError as error:
             raise ToolFailure("failed", f"The memory cannot be used: {error}") from error
         told = "Merged with what was known" if saved.merged else "Saved"
         block = TextBlock(clean_line(as_line(saved.fact)))
         return ToolOutcome(f"{told}: {as_line(saved.fact)}", (block,), summary=f"#{saved.fact.id}")
+
+
+def _refused(refusal: MemoryRefusal) -> str:
+    return f"Not saved: {refusal}. Secrets are never kept."
 
 
 def memory_tools(memory: Memory, project: Path) -> list[Tool]:

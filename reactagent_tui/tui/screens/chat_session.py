@@ -91,7 +91,13 @@ class ChatSession(Screen[None]):
     def leaving(self) -> None:
         """The program is about to end: keep the draft."""
         self._leaving = True
-        self._me.status.flash(self._me.t("leaving"), 60)
+        noting = self._me.had_run and self._me.home.bridge.notes_at_end
+        if noting:
+            from reactagent_tui.core.remembering import EXTRACT_SECONDS
+
+            self._me.status.flash(self._me.t("leaving.noting", seconds=round(EXTRACT_SECONDS)), 60)
+        else:
+            self._me.status.flash(self._me.t("leaving"), 60)
         if self._history is not None:
             draft = self._me.prompt.draft
             self._history.save_draft(draft if draft.shown.strip() else None)

@@ -71,9 +71,35 @@ def test_the_order_is_flags_environment_file_defaults(paths: Paths) -> None:
 
 @pytest.mark.parametrize("name", VARIABLES)
 def test_every_variable_reaches_its_key(paths: Paths, name: str) -> None:
-    value = {"REACTAGENT_MODE": "plan", "REACTAGENT_LANGUAGE": "zh"}.get(name, "value")
+    values = {"REACTAGENT_MODE": "plan", "REACTAGENT_LANGUAGE": "zh", "REACTAGENT_MEMORY": "off"}
+    value = values.get(name, "value")
     loaded = load(paths, env={name: value})
     assert [key for key, origin in loaded.origins.items() if origin == f"env {name}"] == [".".join(VARIABLES[name])]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("word", ["off", "false", "no", '"off"', "Off"])
+def test_memory_is_switched_off_by_one_word(paths: Paths, word: str) -> None:
+    assert not load(paths, f"memory: {word}\n").config.memory.enabled
+    assert not load(paths, f"memory: {{enabled: {word}, auto: true}}\n").config.memory.enabled
+    loaded = load(paths, f"memory: {word}\n", {"REACTAGENT_MEMORY": "on"})
+    assert (loaded.config.memory.enabled, loaded.origin("memory.enabled")) == (True, "env REACTAGENT_MEMORY")
+
+
+def test_memory_off_for_one_run_leaves_the_rest_of_its_section(paths: Paths) -> None:
+    memory = load(paths, "memory: {recall: 3, embeddings: off}\n", {"REACTAGENT_MEMORY": "off"}).config.memory
+    assert (memory.enabled, memory.recall, memory.embeddings) == (False, 3, "off")
+    for word in ("on", "true"):
+        assert load(paths, f"memory: {word}\n").config.memory.enabled
+
+
+@pytest.mark.parametrize("text", ["memory: off", "memory: {enabled: false}", "cost: {budget: 0}", "checkpoints: false"])
+def test_a_folder_cannot_switch_off_what_is_the_users_own(paths: Paths, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "folder.yaml"
+    file.write_text(text + "\n")
+    with pytest.raises(ConfigError, match="cannot be set by a folder"):
+        load_config(explicit=None, env={}, paths=paths, project=file)
+    file.write_text("limits:\nskills: {}\nmemory:\n")  # nothing under it
+    assert load_config(explicit=None, env={}, paths=paths, project=file).config == Config()
 
 
 def test_allow_rules_of_the_command_line_follow_those_of_the_file(paths: Paths) -> None:

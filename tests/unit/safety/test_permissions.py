@@ -306,3 +306,36 @@ def test_a_symlinked_workspace_works(home: Path, tmp_path: Path, workspace: Path
     assert isinstance(
         permissions.decide(Access("edit_file", writes=(workspace / "src/a.py",)), reads_only=False), Allow
     )
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+
+def remembering(workspace: Path, text: str = "project: Tests need Redis") -> Access:
+    return Access("memory_save", workdir=workspace, memory=True, subject=text)
+
+
+def test_a_fact_to_remember_is_asked_about_in_ask_and_refused_in_plan(make, workspace: Path) -> None:
+    def said(mode: Mode, text: str = "project: Tests need Redis", **lists: tuple[str, ...]) -> Allow | Ask | Deny:
+        return make(mode, **lists).decide(remembering(workspace, text), reads_only=True)
+
+    here = Ask("asks.memory", "memory_save(project: *)", (f"risk.remembers_project\t{workspace}",))
+    everywhere = Ask("asks.memory", "memory_save(global: *)", ("risk.remembers_global",))
+    assert said("ask") == here
+    assert said("ask", "global: x") == everywhere
+    assert said("edits") == Allow("mode: edits")
+    assert said("auto") == Allow("mode: auto")
+    assert said("plan") == make("plan").decide(Access("write_file", writes=(workspace / "x",)), reads_only=False)
+    assert said("ask", allow=("memory_save",)) == Allow("memory_save")
+    assert said("ask", allow=("memory_save(project: *)",)) == Allow("memory_save(project: *)")
+    assert said("ask", "global: x", allow=("memory_save(project: *)",)) == everywhere
+    for mode in ("ask", "edits", "plan", "auto"):
+        assert isinstance(said(mode, deny=("memory_save",)), Deny)
+    assert said("auto", ask=("memory_save",)) == Ask("asks.rule", None, here.risk)
+
+
+def test_a_yes_for_the_session_covers_this_fact_with_this_reach_only(make, workspace: Path) -> None:
+    permissions = make("ask")
+    permissions.grant(remembering(workspace), None)
+    assert isinstance(permissions.decide(remembering(workspace), reads_only=True), Allow)
+    assert isinstance(permissions.decide(remembering(workspace, "global: Tests need Redis"), reads_only=True), Ask)
