@@ -20,6 +20,7 @@ from reactagent_tui.core.cost.cache_tag import CacheWatch
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.events import Notice
 from reactagent_tui.core.folder_trust import FolderTrust
+from reactagent_tui.core.leftovers import clear_away
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
@@ -132,6 +133,7 @@ class Runtime:
                 paths=Paths(paths.cache / "none", paths.state, paths.cache),
                 flags=options.overrides,
             )
+        clear_away(paths)
         calibration = Calibration(paths.calibration)
         runtime = cls(loaded, paths, reporter, options, env, calibration=calibration)
         runtime._log = open_program_log(paths.logs, loaded.config.logging, env)

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from reactagent_tui.core.checkpoints.blobs import BlobStore, look
 from reactagent_tui.core.checkpoints.entries import Change, Entry, change_from_record, entry_from_record
+from reactagent_tui.core.checkpoints.half_written import clear_half_written
 
 NAME = "checkpoints.jsonl"
 PROMPT_KEPT = 200
@@ -215,7 +216,10 @@ class _Reader:
                 pass  # of a newer version
 
     def all(self) -> tuple[list[Step], list[int]]:
-        """The steps in order, and which of them a crash ended."""
+        """The steps in order, and which of them a crash ended. What it left half written is cleared away."""
+        for step in self.steps.values():
+            for change in () if step.done or step.kind == "turn" else step.changes:
+                clear_half_written(change.path, change.before)
         crashed = [number for number, step in self.steps.items() if step.kind == "turn" and not step.done]
         for number in crashed:
             self.steps[number] = self._closed(self.steps[number])
@@ -224,6 +228,8 @@ class _Reader:
     def _closed(self, step: Step) -> Step:
         """A turn that a crash ended changed what it was about to write, to what is there now."""
         befores = self.befores.get(step.id, {})
+        for path, before in befores.items():
+            clear_half_written(path, before)
         found = [Change(path, before, look(path, self.store)) for path, before in sorted(befores.items())]
         changed = tuple(c for c in found if c.before != c.after)
         return replace(step, changes=changed, files=len(changed), done=True)

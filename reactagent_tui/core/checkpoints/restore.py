@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from reactagent_tui.core.checkpoints.blobs import BlobStore, look
 from reactagent_tui.core.checkpoints.entries import Change, Entry, has_real_parent
 from reactagent_tui.core.errors import StorageError
+from reactagent_tui.core.leftovers import name_beside
 
 _SYNCED = 200
 """Restores of more files than this do not push each of them to the disk."""
@@ -115,7 +115,7 @@ def _put(change: Change, store: BlobStore, *, sync: bool) -> None:
     if not has_real_parent(path):
         raise StorageError("a link lies on the way")
     data = store.get(entry.digest)
-    temp = os.path.join(os.path.dirname(path), f".{secrets.token_hex(6)}.tmp")
+    temp = os.path.join(os.path.dirname(path), name_beside(os.path.basename(path)))
     try:
         if entry.kind == "link":
             os.symlink(os.fsdecode(data), temp)

@@ -94,6 +94,10 @@ def _collect(root: Path, sessions: Path, now: float) -> int:
             with contextlib.suppress(OSError):
                 store.place(digest).unlink()
                 freed += status.st_size
+    for left in root.glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            if now - left.stat().st_mtime > PAUSE_SECONDS:
+                left.unlink()
     (root / STAMP).touch(mode=0o600)
     os.utime(root / STAMP, (now, now))
     return freed

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 import threading
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from reactagent_tui.core.leftovers import name_beside
 from reactagent_tui.core.safety.files_seen import digest
 from reactagent_tui.core.tools.anchored import Anchored, anchored
 from reactagent_tui.core.tools.disk import Cancelled, digest_in
@@ -35,7 +35,7 @@ def write_atomically(path: Path, shown: str, data: bytes, before: bytes | None, 
     temporary file nor a new folder is left.
     """
     made: list[Path] = []
-    temp = f".{os.fsdecode(os.fsencode(path.name)[:100])}.{secrets.token_hex(6)}.tmp"
+    temp = name_beside(path.name)
     status: os.stat_result | None = None
     done = False
     try:

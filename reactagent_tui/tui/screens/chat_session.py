@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from textual import on
 from textual.screen import Screen
+from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
 from reactagent_tui import __version__
@@ -22,9 +23,6 @@ from reactagent_tui.tui.history import HistoryFile
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens import screen_commands
 from reactagent_tui.tui.widgets.completion import Completion
-from reactagent_tui.tui.widgets.prompt_messages import (
-    TextEmptyChanged,
-)
 
 if TYPE_CHECKING:
     from reactagent_tui.core.events import SessionChanged
@@ -32,7 +30,8 @@ if TYPE_CHECKING:
     from reactagent_tui.tui.screens.chat import ChatScreen
 
 log = logging.getLogger(__name__)
-DRAFT_SAVE = 1.0
+DRAFT_SAVE = 0.5
+"""Seconds from a change to the disk: a kill loses no more of what was typed."""
 TOOLS_LISTED = 50
 
 
@@ -73,6 +72,8 @@ class ChatSession(Screen[None]):
         me.prompt.load_history([*entries, draft] if draft is not None and typed_already else entries)
         if me.first_prompt:
             me.send(UserMessage(me.first_prompt))
+        elif typed_already:
+            self._draft_changed()
         elif draft is not None and not me.prompt.text:
             me.prompt.restore(draft)
 
@@ -195,7 +196,7 @@ class ChatSession(Screen[None]):
         """A line in the transcript that is no part of the conversation."""
         self._me.transcript.add_notice(text, level="warn")
 
-    @on(TextEmptyChanged)
+    @on(TextArea.Changed)
     def _draft_changed(self) -> None:
         me = self._me
         if self._draft_timer is None and self._history is not None and not self._leaving:
@@ -209,8 +210,6 @@ class ChatSession(Screen[None]):
             return
         draft = me.prompt.draft
         self.in_background(partial(history.save_draft, draft if draft.shown.strip() else None))
-        if draft.shown.strip():
-            self._draft_timer = me.set_timer(5 * DRAFT_SAVE, self._save_draft)
 
     # -- small things -----------------------------------------------------------------------
 

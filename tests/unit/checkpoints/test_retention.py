@@ -98,3 +98,15 @@ async def test_the_next_session_reads_only_what_changed(bench: Bench, monkeypatc
     (bench.work / "7").write_text("other")
     await bench.turn("on", lambda: None)
     assert set(read) == {str(bench.work / "7")}
+
+
+async def test_an_index_that_a_kill_left_half_written_goes(bench: Bench) -> None:
+    await changed_twice(bench)
+    await bench.turns.close()
+    half = bench.turns.store.root / ".0a1b2c3d4e5f.tmp"
+    half.touch()
+    collect(bench.turns.store.root, sessions(bench), lambda: time.time() + DAY / 2)
+    assert half.exists()
+    (bench.turns.store.root / "collected").unlink()
+    collect(bench.turns.store.root, sessions(bench), lambda: time.time() + 2 * DAY)
+    assert not half.exists()

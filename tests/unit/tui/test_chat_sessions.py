@@ -11,7 +11,9 @@ import pytest
 
 from reactagent_tui.core.llm.base import StreamText
 from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.paths import folder_slug, user_paths
 from reactagent_tui.tui import bridge as bridge_module
+from reactagent_tui.tui.history import HistoryFile
 from tests.fakes.chat_kit import chat_app
 
 
@@ -191,3 +193,22 @@ async def test_a_stop_before_the_start_was_seen_keeps_the_watchdog(
         acted = await kit.app.bridge.watch_stop()
         release.set()
         assert acted, "nobody watches that this stop takes effect"
+
+
+async def test_every_change_of_a_draft_goes_to_disk_and_nothing_wakes_up_between(
+    clean_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactagent_tui.tui.screens.chat_session.DRAFT_SAVE", 0.01)
+    async with chat_app(clean_place, []) as kit:
+        file = HistoryFile(user_paths().state / "history" / f"{folder_slug(clean_place)}.jsonl")
+
+        def kept() -> str:
+            draft = file.load_draft()
+            return "" if draft is None else draft.shown
+
+        for key in "abc":
+            await kit.type(key)
+            await kit.until(lambda: kept() == kit.chat.prompt.text)
+            assert kit.chat._draft_timer is None
+        await kit.pilot.press("backspace")
+        await kit.until(lambda: kept() == "ab")
