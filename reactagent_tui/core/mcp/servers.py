@@ -22,13 +22,13 @@ _TEND = 30.0
 class ServerSet:
     """Servers by name. Nothing is started before `start`."""
 
-    def __init__(self, around: Around, log_dir: Path) -> None:
+    def __init__(self, around: Around, log_dir: Path, sdk: SdkImport | None = None) -> None:
         self.servers: dict[str, McpServer] = {}
         self.listeners: dict[str, Callable[[ServerState], None]] = {}
         """Who wants to know, by session."""
         self._around = around
         self._log_dir = log_dir
-        self._sdk = SdkImport()
+        self._sdk = sdk or SdkImport()
         self._tending: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -61,13 +61,13 @@ class ServerSet:
         if self.servers and self._tending is None:
             self._tending = asyncio.create_task(self._tend(), name="mcp logs")
 
-    async def close(self) -> None:
-        """End all of them at the same time."""
+    async def close(self, *, leave: bool = False) -> None:
+        """End all of them at the same time; `leave`: whoever guards the program's children sees their end."""
         self.listeners.clear()
         if self._tending is not None:
             self._tending.cancel()
             self._tending = None
-        stops = [asyncio.ensure_future(server.stop()) for server in self.servers.values()]
+        stops = [asyncio.ensure_future(server.stop(leave=leave)) for server in self.servers.values()]
         if waiting := [*stops, *self._ending]:
             await asyncio.wait(waiting)
 
