@@ -29,6 +29,9 @@ from reactagent_tui.core.tools.toolkit import Toolkit
 USER_FILE = "mcp.json"
 """In the user's folder, beside config.yaml: the same shape as `.mcp.json`."""
 
+LATE_WAIT = 2.0
+"""Seconds for a server that was waited for in vain and has not been ready since."""
+
 
 class Trust(Protocol):
     def is_trusted(self, folder: Path) -> bool: ...
@@ -84,10 +87,12 @@ class RuntimeServers:
         if servers.servers:
             asyncio.get_running_loop().call_soon(servers.start)
 
-    async def settled(self, seconds: float) -> None:
-        """Until no server is starting, or so many seconds have passed."""
+    async def settled(self) -> list[str]:
+        """Wait for servers that are starting, as long as the configuration says; the names of those that still are."""
+        seconds = self._runtime.loaded.config.mcp.wait
         sets = list(self._sets.values())
-        await asyncio.gather(*(servers.settled(seconds) for servers in sets))
+        late = await asyncio.gather(*(servers.settled(seconds, LATE_WAIT) for servers in sets))
+        return [name for names in late for name in names]
 
     def begin_turn(self, session: SessionLike) -> None:
         """What is ready joins the session's tools."""

@@ -53,6 +53,11 @@ class SdkImport:
         threading.Thread(target=self._work, args=(modules, loop, done), name="mcp import", daemon=True).start()
         await done
 
+    async def ahead(self) -> None:
+        """The same, for servers that may need it soon; what goes wrong is told to them."""
+        with contextlib.suppress(ImportError):
+            await self.finished()
+
     def _work(self, modules: tuple[str, ...], loop: asyncio.AbstractEventLoop, done: asyncio.Future[None]) -> None:
         problem: ImportError | None = None
         try:

@@ -176,6 +176,7 @@ class McpServer:
                 self._connection = connection
                 was_ready = True
                 self._reason = ""
+                self.log.mark_late(False)
                 self._set("ready")
                 await self._serve(connection)
             return True, connection.ending

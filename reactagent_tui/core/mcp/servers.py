@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -71,20 +72,36 @@ class ServerSet:
         if waiting := [*stops, *self._ending]:
             await asyncio.wait(waiting)
 
-    async def settled(self, seconds: float) -> None:
-        """Until no server is starting, or so many seconds have passed."""
+    async def settled(self, seconds: float, late_seconds: float | None = None) -> list[str]:
+        """Until no server is starting, or so many seconds have passed; the names of those that still are.
+
+        `late_seconds`: for those that were late before and have not been ready since.
+        """
         self.start()
+        ahead = None
+        if any(server.state.phase == "starting" and not server.log.was_late for server in self.servers.values()):
+            ahead = asyncio.create_task(self._sdk.ahead(), name="mcp import")  # while they start: somebody waits
         changed = asyncio.Event()
         self.listeners["settled"] = lambda _state: changed.set()
+        clock = asyncio.get_running_loop().time
+        brief = seconds if late_seconds is None else min(seconds, late_seconds)
+        ends = {name: clock() + (brief if server.log.was_late else seconds) for name, server in self.servers.items()}
         try:
-            async with asyncio.timeout(seconds):
-                while any(server.state.phase == "starting" for server in self.servers.values()):
-                    changed.clear()
-                    await changed.wait()
-        except TimeoutError:
-            return
+            while starting := [server for server in self.servers.values() if server.state.phase == "starting"]:
+                end = max(ends.get(server.name, 0.0) for server in starting)
+                if end <= clock():
+                    break
+                changed.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(end - clock()):
+                        await changed.wait()
         finally:
             self.listeners.pop("settled", None)
+            if ahead is not None:
+                ahead.cancel()
+        for server in starting:
+            server.log.mark_late(True)
+        return [server.name for server in starting]
 
     def states(self) -> tuple[ServerState, ...]:
         return tuple(server.state for server in self.servers.values())
