@@ -64,6 +64,7 @@ class Connection:
         self._around = around
         self._pipe: StdioPipe | None = None
         self._calls: list[_Call] = []
+        self._abandoned: set[asyncio.Future[Any]] = set()
         self._session: Any = None
         self._dispatcher: Any = None
 
@@ -149,8 +150,16 @@ class Connection:
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED
 
+        task = asyncio.ensure_future(waiting)
         try:
-            return await waiting
+            await asyncio.wait((task,))
+            return task.result()
+        except asyncio.CancelledError:
+            # the SDK tells the server, for up to 5 s where its connection is stuck: nobody waits for that
+            task.cancel()
+            self._abandoned.add(task)
+            task.add_done_callback(self._forget)
+            raise
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 self.lost.set()
@@ -161,6 +170,11 @@ class Connection:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             self.lost.set()
             raise ServerGone("the connection was closed") from error
+
+    def _forget(self, task: asyncio.Future[Any]) -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.info("server %s: a call that was given up: %s", self.config.name, error)
 
     # -- what the server wants of the program -----------------------------------------------
 
