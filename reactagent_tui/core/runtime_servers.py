@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,7 @@ from reactagent_tui.core.events import ServerStateChanged
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.mcp.client import Surroundings
 from reactagent_tui.core.mcp.config import ServerConfig, configured_servers
+from reactagent_tui.core.mcp.sdk import SdkImport
 from reactagent_tui.core.mcp.server import ServerState
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.servers import ServerSet
@@ -27,6 +28,9 @@ from reactagent_tui.core.tools.toolkit import Toolkit
 
 USER_FILE = "mcp.json"
 """In the user's folder, beside config.yaml: the same shape as `.mcp.json`."""
+
+LATE_WAIT = 2.0
+"""Seconds for a server that was waited for in vain and has not been ready since."""
 
 
 class Trust(Protocol):
@@ -66,6 +70,9 @@ class RuntimeServers:
     def __init__(self, runtime: RuntimeLike) -> None:
         self._runtime = runtime
         self._sets: dict[Path, ServerSet] = {}
+        self.is_quiet: Callable[[], bool] = lambda: True
+        """Is this a good moment for work that slows the screen? Asked from any thread."""
+        self._sdk = SdkImport(lambda: self.is_quiet())
 
     def open(self, session: SessionLike) -> None:
         """Give a session the servers of its folder. Nothing is started here: that is `start`."""
@@ -80,10 +87,12 @@ class RuntimeServers:
         if servers.servers:
             asyncio.get_running_loop().call_soon(servers.start)
 
-    async def settled(self, seconds: float) -> None:
-        """Until no server is starting, or so many seconds have passed."""
+    async def settled(self) -> list[str]:
+        """Wait for servers that are starting, as long as the configuration says; the names of those that still are."""
+        seconds = self._runtime.loaded.config.mcp.wait
         sets = list(self._sets.values())
-        await asyncio.gather(*(servers.settled(seconds) for servers in sets))
+        late = await asyncio.gather(*(servers.settled(seconds, LATE_WAIT) for servers in sets))
+        return [name for names in late for name in names]
 
     def begin_turn(self, session: SessionLike) -> None:
         """What is ready joins the session's tools."""
@@ -98,13 +107,15 @@ class RuntimeServers:
             servers.start()
 
     async def close(self) -> None:
-        """End every server, all at the same time."""
+        """End every server. The guard of processes sees to it: nobody waits for a server that does not want to."""
         sets, self._sets = list(self._sets.values()), {}
-        await asyncio.gather(*(servers.close() for servers in sets))
+        await asyncio.gather(*(servers.close(leave=True) for servers in sets))
 
     def _made(self, workdir: Path) -> ServerSet:
         runtime = self._runtime
-        servers = ServerSet(partial(_around, runtime, workdir), runtime.paths.logs / "mcp" / folder_slug(workdir))
+        servers = ServerSet(
+            partial(_around, runtime, workdir), runtime.paths.logs / "mcp" / folder_slug(workdir), self._sdk
+        )
         servers.configure(self._configs(workdir))
         return servers
 

@@ -107,7 +107,8 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
             used = {"model": local.model.name, "server": local.server.title, "base": local.server.base}
             reporter.say(t("local.used", **used), always=True)
         await runtime.windows_known()
-        await runtime.servers.settled(SERVERS_WAIT)
+        if late := await runtime.servers.settled():
+            reporter.say(t("mcp.late", servers=", ".join(late)), always=True)
         await runtime.begin_sandbox(session)
         if session.sandbox is not None:
             session.sandbox.tell()
@@ -164,8 +165,6 @@ async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:
 
 
 _SERVER_STATUS = {"off": "disabled", "starting": "pending", "ready": "connected", "failed": "failed"}
-SERVERS_WAIT = 10.0
-"""Seconds that the one turn of `-p` waits for servers which are still starting: they could not join it later."""
 
 
 async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessReporter, out: Output) -> int:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+QUIET = 0.3
+"""Seconds without a key from which imports that can wait do not wait any longer."""
 _LEAVING_KEYS = ("quit", "clear_or_copy_or_stop_or_quit")
 AGENT_DELAY = 0.04
 """Seconds from the first frame to everything else: keys typed during the start are drawn before."""
@@ -66,6 +69,7 @@ class ReactAgentApp(App[int]):
         self._noting = False
         """Leaving, while the model still notes facts."""
         self._early: list[events.Key | events.Paste] | None = []
+        self._typed = time.monotonic()
         super().__init__()
         self.keymap: Keymap = build_keymap(boot.keymap, boot.keys)[0]
         self.bridge = Bridge(
@@ -116,10 +120,13 @@ class ReactAgentApp(App[int]):
         if self._noting and isinstance(event, (events.Key, events.Paste)):
             if isinstance(event, events.Key) and self.keymap.action("screen", event.key) in _LEAVING_KEYS:
                 self.bridge.hurry()
-        elif self._early is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
-            self._early.append(event)
-        else:
-            await super().on_event(event)
+            return
+        if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self._typed = time.monotonic()
+            if self._early is not None:
+                self._early.append(event)
+                return
+        await super().on_event(event)
 
     def on_ready(self) -> None:
         """The first frame is on the screen: what was typed is drawn next; then the agent is imported in its thread."""
@@ -155,6 +162,7 @@ class ReactAgentApp(App[int]):
         """In the agent's thread: read themes, remember settings for the next start, tell the screen."""
         from reactagent_tui.tui.theme import load_themes, theme_to_fields
 
+        runtime.servers.is_quiet = lambda: time.monotonic() - self._typed > QUIET
         ui = runtime.loaded.config.ui
         loaded = load_themes([data_dir("themes"), self.paths.config / "themes"])
         problems = list(loaded.problems)

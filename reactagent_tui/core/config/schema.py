@@ -224,6 +224,8 @@ class McpSettings(Section):
 
     defer_above: Annotated[int, Field(ge=0)] = 20_000
     """Tokens of tool schemas from which they are found by search instead of sent with every request."""
+    wait: Annotated[float, Field(ge=0, le=600)] = 10
+    """Seconds that `-p` waits for servers which are still starting: its one turn may need their tools."""
 
 
 class HookCommand(Section):

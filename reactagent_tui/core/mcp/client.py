@@ -13,9 +13,11 @@ from typing import Any, cast
 from reactagent_tui.core.mcp.catalogue import Catalogue, read_prompts, read_resources, read_tools
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.elicit import fill_in, visit
+from reactagent_tui.core.mcp.greeting import CLIENT, greeting, knock
 from reactagent_tui.core.mcp.ports import CallPort, SampleRequest
 from reactagent_tui.core.mcp.results import RemoteResult, read_contents, read_parts, read_result
-from reactagent_tui.core.mcp.stdio import ServerError, ServerGone, Spawn, StdioPipe, stdio_streams
+from reactagent_tui.core.mcp.sdk import HTTP_MODULES, SSE_MODULES, SdkImport
+from reactagent_tui.core.mcp.stdio import ServerError, ServerGone, Spawn, StdioPipe, stdio_link
 
 log = logging.getLogger(__name__)
 _HTTP_IDLE = 600.0
@@ -51,7 +53,8 @@ class _Call:
 class Connection:
     """A server that answered `initialize`. Single-threaded."""
 
-    def __init__(self, config: ServerConfig, slug: str, around: Surroundings) -> None:
+    def __init__(self, config: ServerConfig, slug: str, around: Surroundings, sdk: SdkImport) -> None:
+        self._sdk = sdk
         self.config = config
         self.slug = slug
         self.lost = asyncio.Event()
@@ -61,6 +64,7 @@ class Connection:
         self._around = around
         self._pipe: StdioPipe | None = None
         self._calls: list[_Call] = []
+        self._abandoned: set[asyncio.Future[Any]] = set()
         self._session: Any = None
         self._dispatcher: Any = None
 
@@ -68,6 +72,11 @@ class Connection:
     def ending(self) -> str:
         """How a connection that is lost ended."""
         return "the connection was closed" if self._pipe is None else self._pipe.ending()
+
+    def leave(self) -> None:
+        """The program ends: its process is seen off by others, nobody waits for it here."""
+        if self._pipe is not None:
+            self._pipe.leaving = True
 
     # -- what the program wants of the server -----------------------------------------------
 
@@ -141,8 +150,16 @@ class Connection:
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED
 
+        task = asyncio.ensure_future(waiting)
         try:
-            return await waiting
+            await asyncio.wait((task,))
+            return task.result()
+        except asyncio.CancelledError:
+            # the SDK tells the server, for up to 5 s where its connection is stuck: nobody waits for that
+            task.cancel()
+            self._abandoned.add(task)
+            task.add_done_callback(self._forget)
+            raise
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 self.lost.set()
@@ -153,6 +170,11 @@ class Connection:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             self.lost.set()
             raise ServerGone("the connection was closed") from error
+
+    def _forget(self, task: asyncio.Future[Any]) -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.info("server %s: a call that was given up: %s", self.config.name, error)
 
     # -- what the server wants of the program -----------------------------------------------
 
@@ -233,14 +255,14 @@ class Connection:
 
     async def open(self, stack: contextlib.AsyncExitStack) -> None:
         """Start or reach the server and shake hands. Raises OSError, ServerGone, and what the SDK raises."""
+        pipe = self._pipe = StdioPipe(self._around.note, greeting()) if self.config.transport == "stdio" else None
+        read, write = await (self._http(stack) if pipe is None else self._stdio(stack, pipe))
         from mcp.client.session import ClientSession
         from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
         from mcp_types import Implementation
 
         from reactagent_tui import __version__
 
-        pipe = self._pipe = StdioPipe(self._around.note) if self.config.transport == "stdio" else None
-        read, write = await stack.enter_async_context(self._streams(pipe))
         self._dispatcher = JSONRPCDispatcher(read, write)
         self._session = await stack.enter_async_context(
             ClientSession(
@@ -250,34 +272,43 @@ class Connection:
                 list_roots_callback=self._on_roots,
                 logging_callback=self._on_log,
                 message_handler=self._on_message,
-                client_info=Implementation(name="reactagent", version=__version__),
+                client_info=Implementation(name=CLIENT, version=__version__),
             )
         )
         try:
             await self._asked(self._session.initialize())
         except ServerGone:
-            if pipe is not None and pipe.child is not None:
-                await asyncio.wait((pipe.child.exited,), timeout=_EXIT_CODE)
+            await self._told_exit()
             raise ServerGone(self.ending) from None
         if pipe is not None:
             pipe.was_ready = True
 
-    @contextlib.asynccontextmanager
-    async def _streams(self, pipe: StdioPipe | None) -> AsyncGenerator[tuple[Any, Any]]:
+    async def _stdio(self, stack: contextlib.AsyncExitStack, pipe: StdioPipe) -> tuple[Any, Any]:
         config, around = self.config, self._around
-        if pipe is not None:
-            cwd = around.workdir if config.cwd is None else around.workdir / config.cwd
-            env = {**around.env, **config.env}
-            argv = config.command
-            async with stdio_streams(
-                around.spawn, argv, cwd=cwd, env=env, log_file=around.log_file, pipe=pipe
-            ) as streams:
-                assert pipe.child is not None
-                pipe.child.eof.add_done_callback(lambda _: self.lost.set())
-                yield streams
-            return
-        async with self._http_streams() as streams:
-            yield streams
+        cwd = around.workdir if config.cwd is None else around.workdir / config.cwd
+        env = {**around.env, **config.env}
+        link = await stack.enter_async_context(
+            stdio_link(around.spawn, config.command, cwd=cwd, env=env, log_file=around.log_file, pipe=pipe)
+        )
+        assert pipe.child is not None
+        pipe.child.eof.add_done_callback(lambda _: self.lost.set())
+        await pipe.awake.wait()
+        if pipe.ended:
+            await self._told_exit()
+            raise ServerGone(self.ending)
+        if pipe.echoes:
+            raise ServerGone("no MCP server: it sends back what it is sent")
+        await self._sdk.finished()
+        return await stack.enter_async_context(link.streams())
+
+    async def _told_exit(self) -> None:
+        if self._pipe is not None and self._pipe.child is not None:
+            await asyncio.wait((self._pipe.child.exited,), timeout=_EXIT_CODE)
+
+    async def _http(self, stack: contextlib.AsyncExitStack) -> tuple[Any, Any]:
+        await knock(self.config.url)
+        await self._sdk.finished(SSE_MODULES if self.config.transport == "sse" else HTTP_MODULES)
+        return await stack.enter_async_context(self._http_streams())
 
     @contextlib.asynccontextmanager
     async def _http_streams(self) -> AsyncGenerator[tuple[Any, Any]]:

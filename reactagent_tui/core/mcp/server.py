@@ -71,6 +71,8 @@ class McpServer:
         self._around = around
         self._sdk = sdk
         self._connection: Connection | None = None
+        """One that is ready."""
+        self._link: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._phase: ServerPhase = "off"
         self._since = time.monotonic()
@@ -115,9 +117,11 @@ class McpServer:
             self._set("starting")
             self._task = asyncio.create_task(self._live(), name=f"mcp {self.name}")
 
-    async def stop(self) -> None:
-        """End it and its process. Waits no longer than a moment, whatever the server does."""
+    async def stop(self, *, leave: bool = False) -> None:
+        """End it and its process. Waits no longer than a moment, whatever the server does; `leave`: not for it."""
         task, self._task = self._task, None
+        if leave and self._link is not None:
+            self._link.leave()
         if task is not None and not task.done():
             task.cancel()
             await asyncio.wait((task,), timeout=_GONE)
@@ -159,12 +163,11 @@ class McpServer:
     async def _once(self) -> tuple[bool, str]:
         """One start and life. (Whether it was ready, why it ended.)"""
         self.log.note(f"{_STARTED}\n".encode())
-        connection = Connection(self.config, self.slug, self._around(self.log))
+        connection = self._link = Connection(self.config, self.slug, self._around(self.log), self._sdk)
         was_ready = False
         try:
             async with contextlib.AsyncExitStack() as stack:
                 try:
-                    await self._sdk.finished()
                     async with asyncio.timeout(self.config.timeout):
                         await connection.open(stack)
                         self.catalogue = await connection.catalogue()
@@ -173,6 +176,7 @@ class McpServer:
                 self._connection = connection
                 was_ready = True
                 self._reason = ""
+                self.log.mark_late(False)
                 self._set("ready")
                 await self._serve(connection)
             return True, connection.ending
@@ -181,7 +185,7 @@ class McpServer:
             log.info("server %s: %s", self.name, error, exc_info=not isinstance(error, (OSError, ServerError)))
             return was_ready, _in_words(error)
         finally:
-            self._connection = None
+            self._connection = self._link = None
 
     async def _serve(self, connection: Connection) -> None:
         """Until the connection is lost; reads the lists again whenever the server says that they changed."""

@@ -16,6 +16,7 @@ class ServerLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._late = path.with_suffix(".late")
 
     def begin(self) -> None:
         """Make the file, empty when it became too long."""
@@ -30,6 +31,19 @@ class ServerLog:
         with contextlib.suppress(OSError):
             if self.path.stat().st_size > LIMIT:
                 os.truncate(self.path, 0)
+
+    @property
+    def was_late(self) -> bool:
+        """Somebody waited for this server and gave up, and it has not been ready since."""
+        return self._late.exists()
+
+    def mark_late(self, late: bool) -> None:
+        """Remember it for the next start."""
+        with contextlib.suppress(OSError):
+            if late:
+                self._late.touch()
+            else:
+                self._late.unlink(missing_ok=True)
 
     def note(self, data: bytes) -> None:
         with contextlib.suppress(OSError), self.path.open("ab") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -22,13 +23,13 @@ _TEND = 30.0
 class ServerSet:
     """Servers by name. Nothing is started before `start`."""
 
-    def __init__(self, around: Around, log_dir: Path) -> None:
+    def __init__(self, around: Around, log_dir: Path, sdk: SdkImport | None = None) -> None:
         self.servers: dict[str, McpServer] = {}
         self.listeners: dict[str, Callable[[ServerState], None]] = {}
         """Who wants to know, by session."""
         self._around = around
         self._log_dir = log_dir
-        self._sdk = SdkImport()
+        self._sdk = sdk or SdkImport()
         self._tending: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -61,30 +62,46 @@ class ServerSet:
         if self.servers and self._tending is None:
             self._tending = asyncio.create_task(self._tend(), name="mcp logs")
 
-    async def close(self) -> None:
-        """End all of them at the same time."""
+    async def close(self, *, leave: bool = False) -> None:
+        """End all of them at the same time; `leave`: whoever guards the program's children sees their end."""
         self.listeners.clear()
         if self._tending is not None:
             self._tending.cancel()
             self._tending = None
-        stops = [asyncio.ensure_future(server.stop()) for server in self.servers.values()]
+        stops = [asyncio.ensure_future(server.stop(leave=leave)) for server in self.servers.values()]
         if waiting := [*stops, *self._ending]:
             await asyncio.wait(waiting)
 
-    async def settled(self, seconds: float) -> None:
-        """Until no server is starting, or so many seconds have passed."""
+    async def settled(self, seconds: float, late_seconds: float | None = None) -> list[str]:
+        """Until no server is starting, or so many seconds have passed; the names of those that still are.
+
+        `late_seconds`: for those that were late before and have not been ready since.
+        """
         self.start()
+        ahead = None
+        if any(server.state.phase == "starting" and not server.log.was_late for server in self.servers.values()):
+            ahead = asyncio.create_task(self._sdk.ahead(), name="mcp import")  # while they start: somebody waits
         changed = asyncio.Event()
         self.listeners["settled"] = lambda _state: changed.set()
+        clock = asyncio.get_running_loop().time
+        brief = seconds if late_seconds is None else min(seconds, late_seconds)
+        ends = {name: clock() + (brief if server.log.was_late else seconds) for name, server in self.servers.items()}
         try:
-            async with asyncio.timeout(seconds):
-                while any(server.state.phase == "starting" for server in self.servers.values()):
-                    changed.clear()
-                    await changed.wait()
-        except TimeoutError:
-            return
+            while starting := [server for server in self.servers.values() if server.state.phase == "starting"]:
+                end = max(ends.get(server.name, 0.0) for server in starting)
+                if end <= clock():
+                    break
+                changed.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(end - clock()):
+                        await changed.wait()
         finally:
             self.listeners.pop("settled", None)
+            if ahead is not None:
+                ahead.cancel()
+        for server in starting:
+            server.log.mark_late(True)
+        return [server.name for server in starting]
 
     def states(self) -> tuple[ServerState, ...]:
         return tuple(server.state for server in self.servers.values())

@@ -1,6 +1,7 @@
 """A server as a child process: lines of JSON through its pipes, everything else it prints to its log.
 
 The process is started by the caller's `spawn`, so that it is on the list of those that never outlive the program.
+It is greeted as soon as it runs; only one that says something is worth the SDK (`greeting.py`, `sdk.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any, Protocol
 
 from reactagent_tui.core.errors import ReactAgentError
 
+FIRST_ID = 1
+"""The number of the greeting's request, and of the first one of the SDK."""
 LONGEST_LINE = 64_000_000
 """Bytes of one message; a server that sends more is broken."""
 _IN_THREAD = 200_000
@@ -24,6 +27,8 @@ _POLITE = 0.4
 _GRACE = 1.0
 """Seconds between TERM and KILL for it, and for one that never was ready."""
 _GRACE_UNREADY = 0.05
+_GRACE_LEFT = 0.3
+"""For one that never was ready, when nobody waits for its end."""
 
 
 class Child(Protocol):
@@ -36,6 +41,7 @@ class Child(Protocol):
     @property
     def exit_code(self) -> int | None: ...
     async def stop(self, grace: float = ...) -> None: ...
+    def leave(self, polite: float, grace: float) -> bool: ...
 
 
 class Spawn(Protocol):
@@ -62,10 +68,18 @@ class ServerGone(ServerError):
 
 
 class StdioPipe:
-    """Both directions of one server. `lost` is done when nothing more will come."""
+    """Both directions of one server, which is greeted before anybody listens to its answer."""
 
-    def __init__(self, note: Callable[[bytes], None]) -> None:
+    def __init__(self, note: Callable[[bytes], None], greeting: bytes) -> None:
         self._note = note
+        self.greeting = greeting
+        self.awake = asyncio.Event()
+        """It said something, or nothing more will come."""
+        self.echoes = False
+        """It is no server: what it is sent comes back."""
+        self.ended = False
+        self.leaving = False
+        """The program ends: nobody waits for the server's end."""
         self._buffer = bytearray()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.was_ready = False
@@ -81,16 +95,21 @@ class StdioPipe:
             if len(self._buffer) > LONGEST_LINE:
                 self._buffer.clear()
                 self.too_long = True
-                self._lines.put_nowait(None)
+                self.end()
             return
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         for line in lines:
             if line.strip():
                 self._lines.put_nowait(line)
+                if not self.awake.is_set() and b'"jsonrpc"' in line:
+                    self.echoes = line.strip() == self.greeting.strip()
+                    self.awake.set()
 
     def end(self) -> None:
         """Nothing more will come."""
+        self.ended = True
+        self.awake.set()
         self._lines.put_nowait(None)
 
     async def messages(self) -> AsyncIterator[Any]:
@@ -126,13 +145,69 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-@contextlib.asynccontextmanager
-async def stdio_streams(
-    spawn: Spawn, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log_file: Path, pipe: StdioPipe
-) -> AsyncGenerator[tuple[Any, Any]]:
-    """The pair of streams that an MCP session runs on. Raises OSError when the program cannot be started."""
-    import anyio
+class StdioLink:
+    """A child that was greeted, and the streams that an MCP session runs on once the SDK is there."""
 
+    def __init__(self, child: Child, to_child: asyncio.WriteTransport, pipe: StdioPipe) -> None:
+        self._child = child
+        self._to_child = to_child
+        self._pipe = pipe
+        self._begun = asyncio.Event()
+        """The session has asked what the greeting had asked before."""
+        self._first_id: Any = None
+
+    @contextlib.asynccontextmanager
+    async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
+        """The pair of streams. Needs the SDK."""
+        import anyio
+
+        to_session, read_stream = anyio.create_memory_object_stream[Any](0)
+        write_stream, from_session = anyio.create_memory_object_stream[Any](0)
+        tasks = [asyncio.create_task(self._pump_in(to_session)), asyncio.create_task(self._pump_out(from_session))]
+        try:
+            yield read_stream, write_stream
+        finally:
+            for task in tasks:
+                task.cancel()
+            for stream in (read_stream, write_stream, to_session, from_session):
+                stream.close()
+
+    async def _pump_in(self, to_session: Any) -> None:
+        import anyio
+
+        await self._begun.wait()
+        answered = False
+        async with to_session:
+            async for message in self._pipe.messages():
+                if not answered and getattr(message.message, "id", None) == FIRST_ID and not _asks(message):
+                    message.message.id = self._first_id
+                    answered = True
+                try:
+                    await to_session.send(message)
+                except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    return
+
+    async def _pump_out(self, from_session: Any) -> None:
+        async with from_session:
+            async for message in from_session:
+                if not self._begun.is_set() and getattr(message.message, "method", None) == "initialize":
+                    self._first_id = message.message.id  # the server has been asked this
+                    self._begun.set()
+                    continue
+                text: str = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                if not self._to_child.is_closing():
+                    self._to_child.write(text.encode() + b"\n")
+
+
+def _asks(message: Any) -> bool:
+    return hasattr(message.message, "method")
+
+
+@contextlib.asynccontextmanager
+async def stdio_link(
+    spawn: Spawn, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log_file: Path, pipe: StdioPipe
+) -> AsyncGenerator[StdioLink]:
+    """Start the server and greet it. Raises OSError when the program cannot be started."""
     reader, writer = os.pipe()
     try:
         log = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -146,40 +221,22 @@ async def stdio_streams(
     finally:
         os.close(reader)
     child.eof.add_done_callback(lambda _: pipe.end())
-    loop = asyncio.get_running_loop()
-    to_session, read_stream = anyio.create_memory_object_stream[Any](0)
-    write_stream, from_session = anyio.create_memory_object_stream[Any](0)
     transport: asyncio.WriteTransport | None = None
-    tasks: list[asyncio.Task[None]] = []
-
-    async def pump_in() -> None:
-        async with to_session:
-            async for message in pipe.messages():
-                try:
-                    await to_session.send(message)
-                except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                    return
-
-    async def pump_out(to_child: asyncio.WriteTransport) -> None:
-        async with from_session:
-            async for message in from_session:
-                text: str = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                if not to_child.is_closing():
-                    to_child.write(text.encode() + b"\n")
-
     try:
         os.set_blocking(writer, False)
+        loop = asyncio.get_running_loop()
         transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(writer, "wb", 0))
-        tasks = [asyncio.create_task(pump_in()), asyncio.create_task(pump_out(transport))]
-        yield read_stream, write_stream
+        transport.write(pipe.greeting)
+        yield StdioLink(child, transport, pipe)
     finally:
         if transport is not None and not transport.is_closing():
             transport.close() if pipe.was_ready else transport.abort()
-        for task in tasks:
-            task.cancel()
-        for stream in (read_stream, write_stream, to_session, from_session):
-            stream.close()
-        await _end(child, polite=pipe.was_ready)
+        if not (pipe.leaving and _left(child, polite=pipe.was_ready)):
+            await _end(child, polite=pipe.was_ready)
+
+
+def _left(child: Child, *, polite: bool) -> bool:
+    return child.leave(_POLITE, _GRACE) if polite else child.leave(0, _GRACE_LEFT)
 
 
 async def _end(child: Child, *, polite: bool) -> None:

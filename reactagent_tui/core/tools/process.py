@@ -52,6 +52,8 @@ _LOG_ON = "trap '' XFSZ; ulimit -f \"$1\"; cat; exec cat >/dev/null"
 _running: dict[str, ChildProcess] = {}
 # Children with anything still alive, by tag. Process-wide on purpose: so is the table of processes, and a sweep at
 # quit, from whatever thread and for whatever reason, has to find all of them.
+_left: list[subprocess.Popen[bytes]] = []
+# Children whose end somebody else sees to: to be reaped if this program lives on.
 _guard = ProcessGuard()
 # Process-wide for the same reason. It starts with the first child.
 
@@ -170,6 +172,20 @@ class ChildProcess:
                     env={"PATH": os.environ.get("PATH", os.defpath)},  # it lives long and needs no keys
                 )
         self.close()
+
+    def leave(self, polite: float, grace: float) -> bool:
+        """Leave its end to the guard, as if it had ended: `polite` seconds, TERM, `grace` seconds, KILL.
+
+        False when there is no guard: nothing was done.
+        """
+        if not _guard.see_off(self.tag, polite, grace):
+            return False
+        _running.pop(self.tag, None)
+        _left.append(self._popen)
+        self._end_output()
+        if self._pidfd >= 0 and not self.exited.done():
+            self._on_exit()
+        return True
 
     def close(self) -> None:
         """Reap and let go of the pipe. What still runs keeps running."""
@@ -295,6 +311,7 @@ def spawn(
     """
     if len(_running) >= _MANY:
         _forget_ended()
+    _left[:] = [popen for popen in _left if popen.poll() is None]
     tag = uuid.uuid4().hex
     outer = env.get(TAG)
     tagged = {**env, TAG: f"{outer}:{tag}" if outer else tag}

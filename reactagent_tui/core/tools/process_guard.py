@@ -10,17 +10,24 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeAlias
 
-from reactagent_tui.core.tools.process_table import ProcessEntry, end_found, entry_of, find_tagged
+from reactagent_tui.core.tools.process_table import STEPS, ProcessEntry, end_found, entry_of, find_tagged
+
+Watchlist: TypeAlias = "dict[str, tuple[str, ...]]"
+"""Children by tag, each with its first process and those that it left."""
 
 _GRACE = 0.15
+_PAUSE = 0.01
+"""Seconds: children that are seen off come in a row, and are looked for together."""
 _PATIENCE = 1.0
 """Seconds that an orderly end waits for the guard."""
 _LISTED = 150
@@ -51,6 +58,8 @@ class ProcessGuard:
         self._child: subprocess.Popen[bytes] | None = None
         self._pipe = -1
         self._lock = threading.Lock()
+        self._charges: set[str] = set()
+        """Children that are this program's own to end, as long as it lives."""
 
     @property
     def pid(self) -> int | None:
@@ -67,6 +76,7 @@ class ProcessGuard:
                 for other in others:
                     self._say(f"+ {other.tag} {_known(other.pid)}")
                     self._say(f"= {other.tag} {_listed(other.left)}")
+            self._charges.add(tag)
             self._say(f"+ {tag}")
 
     def lead(self, tag: str, pid: int) -> None:
@@ -79,7 +89,20 @@ class ProcessGuard:
 
     def forget(self, tag: str) -> None:
         """Nothing of this child is to be ended any more."""
-        self._tell(f"- {tag}")
+        with self._lock:
+            self._charges.discard(tag)
+            self._say(f"- {tag}")
+
+    def see_off(self, tag: str, polite: float, grace: float) -> bool:
+        """End this child now, while this program goes on or ends. False: nobody is there to do it.
+
+        It gets `polite` seconds to end by itself, then TERM, `grace` seconds, and KILL.
+        """
+        with self._lock:
+            if self.pid is None or not self._say(f"! {tag} {polite:g} {grace:g}"):
+                return False
+            self._charges.discard(tag)
+            return True
 
     _fresh = False
 
@@ -87,10 +110,11 @@ class ProcessGuard:
         with self._lock:
             self._say(line)
 
-    def _say(self, line: str) -> None:
+    def _say(self, line: str) -> bool:
         if self._pipe >= 0:
             with contextlib.suppress(OSError):  # it was killed: the next child starts another one
-                os.write(self._pipe, f"{line}\n".encode())
+                return os.write(self._pipe, f"{line}\n".encode()) > 0
+        return False
 
     def _start(self) -> bool:
         if sys.platform == "win32":  # pragma: no cover - other platform
@@ -123,14 +147,15 @@ class ProcessGuard:
         return True
 
     def _end(self) -> None:
-        """The program ends in order: so does the guard, after a last look."""
+        """The program ends in order: so does the guard, after a last look at what should have ended by now."""
         with self._lock:
             if self._child is None:
                 return
             os.close(self._pipe)
             self._pipe = -1
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(_PATIENCE)
+            if self._charges:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.wait(_PATIENCE)
             self._child = None
 
 
@@ -138,20 +163,49 @@ def stand_by(lines: BinaryIO) -> None:
     """The guard's life: keep the list, and at the end of file end what is on it."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    watched: dict[str, tuple[str, ...]] = {}
-    for line in lines:
-        match line.decode("ascii", "replace").split():
-            case ["-", tag]:
-                watched.pop(tag, None)
-            case ["+" | "=", tag, *known]:
-                watched[tag] = (*watched.get(tag, ())[:1], *known) if line.startswith(b"=") else tuple(known)
-            case _:
-                pass
+    watched: Watchlist = {}
+    leaving: dict[tuple[str, str], Watchlist] = {}
+    rest = b""
+    while True:
+        if leaving and not select.select([lines], [], [], _PAUSE)[0]:
+            for times, some in leaving.items():
+                threading.Thread(target=_see_off, args=(some, *map(float, times))).start()
+            leaving = {}
+        data = os.read(lines.fileno(), 65_536)
+        *whole, rest = (rest + data).split(b"\n")
+        for line in whole:
+            _note(line.decode("ascii", "replace").split(), watched, leaving)
+        if not data:
+            break
+    for times, some in leaving.items():
+        threading.Thread(target=_see_off, args=(some, *map(float, times))).start()
     if watched:
         end_found(lambda: _alive(watched), _GRACE)
 
 
-def _alive(watched: dict[str, tuple[str, ...]]) -> tuple[ProcessEntry, ...]:
+def _note(words: list[str], watched: Watchlist, leaving: dict[tuple[str, str], Watchlist]) -> None:
+    match words:
+        case ["-", tag]:
+            watched.pop(tag, None)
+        case ["!", tag, polite, grace] if tag in watched:
+            leaving.setdefault((polite, grace), {})[tag] = watched.pop(tag)
+        case ["+", tag, *known]:
+            watched[tag] = tuple(known)
+        case ["=", tag, *known]:
+            watched[tag] = (*watched.get(tag, ())[:1], *known)
+        case _:
+            pass
+
+
+def _see_off(some: Watchlist, polite: float, grace: float) -> None:
+    """Their program has no more use for them."""
+    deadline = time.monotonic() + polite
+    while time.monotonic() < deadline and any(known and _is(known[0]) for known in some.values()):
+        time.sleep(STEPS[1])
+    end_found(lambda: _alive(some), grace)
+
+
+def _alive(watched: Watchlist) -> tuple[ProcessEntry, ...]:
     """What lives of these children. The first process of each led a session of its own."""
     leaders = {int(known[0].partition(":")[0]) for known in watched.values() if known and _may_be(known[0])}
     others = [int(one.partition(":")[0]) for known in watched.values() for one in known[1:] if _is(one)]

@@ -14,6 +14,7 @@ from typing import Any
 from reactagent_tui.core.mcp.client import Surroundings
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.ports import SampleReply, SampleRequest
+from reactagent_tui.core.mcp.sdk import SdkImport
 from reactagent_tui.core.mcp.server import McpServer, ServerState
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.servers import ServerSet
@@ -75,7 +76,9 @@ class Told:
 
 
 @asynccontextmanager
-async def running(folder: Path, *configs: ServerConfig) -> AsyncIterator[tuple[ServerSet, Told]]:
+async def running(
+    folder: Path, *configs: ServerConfig, sdk: SdkImport | None = None
+) -> AsyncIterator[tuple[ServerSet, Told]]:
     """Start them, and end them whatever happens."""
     told = Told()
     env = {**os.environ, "FAKE_MCP_JOURNAL": str(folder / "journal")}
@@ -83,7 +86,7 @@ async def running(folder: Path, *configs: ServerConfig) -> AsyncIterator[tuple[S
     def around(_config: ServerConfig, log: ServerLog) -> Surroundings:
         return Surroundings(spawn=spawn, workdir=folder, env=env, log_file=log.path, note=log.note)
 
-    servers = ServerSet(around, folder / "logs")
+    servers = ServerSet(around, folder / "logs", sdk)
     servers.configure(configs)
     servers.listeners["test"] = told
     servers.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -12,17 +13,18 @@ from pathlib import Path
 import pytest
 
 from reactagent_tui.core.mcp.config import ServerConfig
-from tests.unit.mcp.kit import FAKE, PATIENCE, Port, running
+from tests.unit.mcp.kit import FAKE, PATIENCE, Port, noted, running
 
 pytestmark = pytest.mark.external
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port(tmp_path: Path) -> Iterator[int]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(FAKE), "good", "--http", str(number)])
+    env = {**os.environ, "FAKE_MCP_JOURNAL": str(tmp_path / "journal")}
+    process = subprocess.Popen([sys.executable, str(FAKE), "good", "--http", str(number)], env=env)
     try:
         yield number
     finally:
@@ -49,8 +51,9 @@ async def test_calls_over_http(tmp_path: Path, port: int) -> None:
         assert (await server.call("progress", {}, shown)).text == "all parts"
         assert len(shown.shown) == 3
         slow = asyncio.create_task(server.call("slow", {}, Port()))
-        await asyncio.sleep(0)
+        await noted(tmp_path, "call slow")
         slow.cancel()
         with pytest.raises(asyncio.CancelledError):
             await slow
+        await noted(tmp_path, "cancelled slow")
         assert (await server.call("echo", {"text": "still"}, Port())).text == "still"

@@ -1,0 +1,72 @@
+"""ESC while an MCP tool runs, in the real program: `python -m tests.bench.mcp_esc [rounds]`.
+
+Milliseconds from the key until the screen shows that the run was stopped, until a key typed then is in the prompt, and
+until the server has noted the cancellation. Target: the prompt is live within 100.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.fakes.mcp_place import McpPlace, fake
+from tests.fakes.model_server import ModelServer, ask_tools
+from tests.fakes.program import Place
+from tests.fakes.terminal import Terminal
+
+ROUNDS = 50
+
+
+def main(rounds: int) -> None:
+    """Prints median and worst."""
+    with tempfile.TemporaryDirectory() as folder, ModelServer() as server:
+        place = Place(Path(folder), server)
+        place.work.mkdir(parents=True)
+        os.environ["HOME"] = str(place.home)
+        servers = McpPlace(place, {"good": fake()})
+        server.play(*[ask_tools(("mcp__good__slow", {}))] * (rounds + 1))
+        with place.screen("--mode", "auto") as terminal:
+            _until(servers.journal.exists)
+            terminal.send("/mcp\r")
+            terminal.wait("15 tools")
+            terminal.press_until_gone("\x1b", "15 tools")
+            found = [_round(terminal, servers, number) for number in range(1, rounds + 2)][1:]
+    for name, times in zip(("stopped", "prompt live", "cancelled"), zip(*found, strict=True), strict=True):
+        print(f"{name:12} median {statistics.median(times) * 1000:6.1f}   worst of {rounds} {max(times) * 1000:6.1f}")
+
+
+def _round(terminal: Terminal, servers: McpPlace, number: int) -> tuple[float, float, float]:
+    """(stopped, prompt live, cancelled) in seconds from ESC."""
+    terminal.send(f"go {number}\r")
+    _until(lambda: _noted(servers, "call slow") == number)
+    terminal.wait("good·slow", "· esc stop ·")
+    pressed = time.monotonic()
+    terminal.send("\x1b")
+    terminal.wait(gone="· esc stop ·")
+    stopped = time.monotonic() - pressed
+    terminal.send("y")
+    terminal.wait("> y")
+    live = time.monotonic() - pressed
+    _until(lambda: _noted(servers, "cancelled slow") == number)
+    cancelled = time.monotonic() - pressed
+    terminal.send("\x7f")
+    terminal.wait_until(lambda: "> y" not in terminal.text(), "an empty prompt")
+    return stopped, live, cancelled
+
+
+def _noted(servers: McpPlace, line: str) -> int:
+    return servers.journal.read_text("utf-8").splitlines().count(line)
+
+
+def _until(true: Callable[[], bool]) -> None:
+    while not true():
+        time.sleep(0.001)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
