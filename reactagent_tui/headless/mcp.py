@@ -1,4 +1,4 @@
-"""`reactagent mcp`: list, add, remove and test MCP servers."""
+"""`reactagent mcp`: list, add, remove and test MCP servers, and be one."""
 
 from __future__ import annotations
 
@@ -36,11 +36,16 @@ examples:
   reactagent mcp add tickets --url https://mcp.example.com/mcp --header "Authorization: Bearer TOKEN"
   reactagent mcp add git --project --env GIT_PAGER=cat -- uvx mcp-server-git
   reactagent mcp test files
-  reactagent mcp remove files"""
+  reactagent mcp remove files
+  reactagent mcp serve --help"""
 
 
 def main(argv: list[str]) -> int:
     """Exit code 0, 1 when a server does not work, 2 for wrong usage."""
+    if argv[:1] == ["serve"]:
+        from reactagent_tui.headless.mcp_serve import main as serve
+
+        return serve(argv[1:])
     args = _parser().parse_args(argv)
     t = Translator(detect_language(os.environ))
     try:
@@ -84,6 +89,7 @@ def _parser() -> ArgumentParser:
     remove.add_argument("--project", action="store_true", help="from this folder's .mcp.json")
     test = verbs.add_parser("test", help="start servers and say what they offer")
     test.add_argument("name", nargs="?", help="one of them (default: all)")
+    verbs.add_parser("serve", help="be an MCP server: other programs give the agent tasks")
     return parser
 
 
