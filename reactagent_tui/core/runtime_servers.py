@@ -17,6 +17,7 @@ from reactagent_tui.core.mcp.config import ServerConfig, configured_servers
 from reactagent_tui.core.mcp.server import ServerState
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.servers import ServerSet
+from reactagent_tui.core.mcp.switches import Switches
 from reactagent_tui.core.paths import Paths, folder_slug
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.tools.mcp_sampling import Sampling
@@ -104,7 +105,8 @@ class RuntimeServers:
 
     def _made(self, workdir: Path) -> ServerSet:
         runtime = self._runtime
-        servers = ServerSet(partial(_around, runtime, workdir), runtime.paths.logs / "mcp" / folder_slug(workdir))
+        logs = runtime.paths.logs / "mcp" / folder_slug(workdir)
+        servers = ServerSet(partial(_around, runtime, workdir), logs, Switches.of_folder(runtime.paths, workdir))
         servers.configure(self._configs(workdir))
         return servers
 

@@ -21,6 +21,7 @@ from reactagent_tui.core.mcp.config import ServerConfig, configured_servers, rea
 from reactagent_tui.core.mcp.server import McpServer
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.servers import ServerSet
+from reactagent_tui.core.mcp.switches import Switches
 from reactagent_tui.core.money import format_tokens
 from reactagent_tui.core.paths import folder_slug, user_paths
 from reactagent_tui.core.runtime_servers import USER_FILE
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
                 here = Path(os.path.realpath(os.getcwd()))
                 return asyncio.run(_test(_configs(args), args.name, here, t))
             case _:
-                return _list(_configs(args), t)
+                return _list([_switches().applied(config) for config in _configs(args)], t)
     except ReactAgentError as error:
         sys.stderr.write(f"reactagent: {error}\n")
         return 2 if isinstance(error, ConfigError) else 1
@@ -105,6 +106,10 @@ def _configs(args: Namespace) -> list[ServerConfig]:
     )
 
 
+def _switches() -> Switches:
+    return Switches.of_folder(user_paths(), Path(os.path.realpath(os.getcwd())))
+
+
 def _list(configs: list[ServerConfig], t: Translator) -> int:
     if not configs:
         _say(t("mcp.none"))
@@ -112,6 +117,8 @@ def _list(configs: list[ServerConfig], t: Translator) -> int:
         how = config.url or " ".join(config.command)
         off = "" if config.enabled else f" ({t('mcp.state.off')})"
         _say(f"{config.name}{off}  {config.transport}  {how}  [{config.origin}]")
+        if config.tools_off:
+            _say(f"  {t('mcp.tools_off', names=', '.join(sorted(config.tools_off)))}")
         if config.problem:
             _say(f"  ! {config.problem}")
     return 0
