@@ -101,6 +101,8 @@ class HeadlessReporter:
         if isinstance(question, ApprovalQuestion):
             self.denials.append({"tool_name": question.tool, "subject": question.subject, "reason": question.reason})
             self.say(self.t("headless.denied", tool=question.tool, subject=question.subject), always=True)
+        elif "server" in question.params:
+            self.say(self.t("headless.server_declined", server=question.params["server"]), always=True)
         return Answer("deny", comment=self.t("headless.no_one_to_ask"))
 
     def say(self, line: str, *, always: bool = False) -> None:

@@ -180,8 +180,10 @@ class TaskServer:
         if isinstance(question, ApprovalQuestion):
             verdicts = ("once", "deny") if question.dangerous else ("once", "session", "deny")
             return [self._t(f"task.answer.{one}") for one in verdicts], [Answer(one) for one in verdicts]
-        own = question.text is not None
-        labels = [one if own else self._t(one, **question.params) for one in question.options]
+        own = len(question.options) if question.text is not None else question.literal
+        labels = [
+            one if number < own else self._t(one, **question.params) for number, one in enumerate(question.options)
+        ]
         return labels, [Answer("choice", choice=number) for number in range(len(labels))]
 
     def _question_text(self, question: Question) -> str:
