@@ -70,7 +70,7 @@ async def _field(
     offered = _offered(field)
     leave = () if field.is_required else ("mcp.leave_empty",)
     options = (*(label for label, _ in offered), *leave, "mcp.decline")
-    told = {**params, **_told(field, len(offered))}
+    told = {**params, **_told(field, offered)}
     key = "mcp.field"
     for _ in range(_TRIES):
         literal = 0 if field.kind == "boolean" else len(offered)
@@ -108,7 +108,7 @@ def _offered(field: FormField) -> list[tuple[str, Value]]:
     return pairs[:_MOST_OPTIONS]
 
 
-def _told(field: FormField, offered: int) -> dict[str, Any]:
+def _told(field: FormField, offered: list[tuple[str, Value]]) -> dict[str, Any]:
     """What the question says of the field."""
     kind = field.kind
     if kind == "string":
@@ -116,8 +116,8 @@ def _told(field: FormField, offered: int) -> dict[str, Any]:
     need = "mcp.required" if field.is_required else "mcp.optional"
     facts = (f"mcp.kind.{'choice' if field.choices and kind != 'array' else kind}", need)
     more = f"\n{field.description}" if field.description else ""
-    if len(field.choices) > offered:
-        listed = ", ".join(label for label, _ in field.choices)
-        more += "\n" + (listed if len(listed) <= _LISTED else f"{listed[:_LISTED]}…")
+    shown = {label for label, _ in offered}
+    if others := ", ".join(label for label, _ in field.choices if label not in shown):
+        more += "\n… " + (others if len(others) <= _LISTED else f"{others[:_LISTED]}…")
     limits = f" · {field.limits}" if field.limits else ""
     return {"field": field.title, "more": more, "facts": facts, "limits": limits}
