@@ -30,7 +30,7 @@ examples:
   reactagent skill list               skills; skill install URL, update, remove, new
   reactagent pipeline list            runs of pipeline skills (run NAME "query", resume DIR)
   reactagent sessions list            earlier work (show, export, delete, --all, --json)
-  reactagent mcp list                 MCP servers; mcp add NAME -- COMMAND, remove, test
+  reactagent mcp list                 MCP servers; mcp add NAME -- COMMAND, remove, test, serve
   reactagent models                   every model that can be used now, with window and price
 
 keys: enter send · esc stop · ctrl+c clear, stop, quit · f1 help

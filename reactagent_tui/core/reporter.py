@@ -54,6 +54,8 @@ class ChoiceQuestion:
     """Locale key of the heading, when it is not just a decision."""
     commented: bool = False
     """The answer may be the user's own words as well."""
+    literal: int = 0
+    """So many of the first options are words of somebody else, not locale keys, though `text` is not given."""
 
 
 Question: TypeAlias = ApprovalQuestion | ChoiceQuestion

@@ -18,6 +18,7 @@ from reactagent_tui.core.mcp.sdk import SdkImport
 from reactagent_tui.core.mcp.server import ServerState
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.servers import ServerSet
+from reactagent_tui.core.mcp.switches import Switches
 from reactagent_tui.core.paths import Paths, folder_slug
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.tools.mcp_sampling import Sampling
@@ -113,9 +114,9 @@ class RuntimeServers:
 
     def _made(self, workdir: Path) -> ServerSet:
         runtime = self._runtime
-        servers = ServerSet(
-            partial(_around, runtime, workdir), runtime.paths.logs / "mcp" / folder_slug(workdir), self._sdk
-        )
+        logs = runtime.paths.logs / "mcp" / folder_slug(workdir)
+        switches = Switches.of_folder(runtime.paths, workdir)
+        servers = ServerSet(partial(_around, runtime, workdir), logs, switches, self._sdk)
         servers.configure(self._configs(workdir))
         return servers
 

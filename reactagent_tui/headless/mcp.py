@@ -1,4 +1,4 @@
-"""`reactagent mcp`: list, add, remove and test MCP servers."""
+"""`reactagent mcp`: list, add, remove and test MCP servers, and be one."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from reactagent_tui.core.mcp.config import ServerConfig, configured_servers, rea
 from reactagent_tui.core.mcp.server import McpServer
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.servers import ServerSet
+from reactagent_tui.core.mcp.switches import Switches
 from reactagent_tui.core.money import format_tokens
 from reactagent_tui.core.paths import folder_slug, user_paths
 from reactagent_tui.core.runtime_servers import USER_FILE
@@ -36,11 +37,16 @@ examples:
   reactagent mcp add tickets --url https://mcp.example.com/mcp --header "Authorization: Bearer TOKEN"
   reactagent mcp add git --project --env GIT_PAGER=cat -- uvx mcp-server-git
   reactagent mcp test files
-  reactagent mcp remove files"""
+  reactagent mcp remove files
+  reactagent mcp serve --help"""
 
 
 def main(argv: list[str]) -> int:
     """Exit code 0, 1 when a server does not work, 2 for wrong usage."""
+    if argv[:1] == ["serve"]:
+        from reactagent_tui.headless.mcp_serve import main as serve
+
+        return serve(argv[1:])
     args = _parser().parse_args(argv)
     t = Translator(detect_language(os.environ))
     try:
@@ -53,7 +59,7 @@ def main(argv: list[str]) -> int:
                 here = Path(os.path.realpath(os.getcwd()))
                 return asyncio.run(_test(_configs(args), args.name, here, t))
             case _:
-                return _list(_configs(args), t)
+                return _list([_switches().applied(config) for config in _configs(args)], t)
     except ReactAgentError as error:
         sys.stderr.write(f"reactagent: {error}\n")
         return 2 if isinstance(error, ConfigError) else 1
@@ -84,6 +90,7 @@ def _parser() -> ArgumentParser:
     remove.add_argument("--project", action="store_true", help="from this folder's .mcp.json")
     test = verbs.add_parser("test", help="start servers and say what they offer")
     test.add_argument("name", nargs="?", help="one of them (default: all)")
+    verbs.add_parser("serve", help="be an MCP server: other programs give the agent tasks")
     return parser
 
 
@@ -99,6 +106,10 @@ def _configs(args: Namespace) -> list[ServerConfig]:
     )
 
 
+def _switches() -> Switches:
+    return Switches.of_folder(user_paths(), Path(os.path.realpath(os.getcwd())))
+
+
 def _list(configs: list[ServerConfig], t: Translator) -> int:
     if not configs:
         _say(t("mcp.none"))
@@ -106,6 +117,8 @@ def _list(configs: list[ServerConfig], t: Translator) -> int:
         how = config.url or " ".join(config.command)
         off = "" if config.enabled else f" ({t('mcp.state.off')})"
         _say(f"{config.name}{off}  {config.transport}  {how}  [{config.origin}]")
+        if config.tools_off:
+            _say(f"  {t('mcp.tools_off', names=', '.join(sorted(config.tools_off)))}")
         if config.problem:
             _say(f"  ! {config.problem}")
     return 0

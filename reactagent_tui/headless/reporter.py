@@ -62,10 +62,10 @@ class HeadlessReporter:
                 self._asked.add(call.id)
             case ToolFinished(status="denied", call=call, text=text) if call.id not in self._asked:
                 # a rule or the mode said no: nobody was asked, and it is a refusal all the same
-                self.denials.append({"tool_name": call.name, "subject": _key_argument(call), "reason": text})
+                self.denials.append({"tool_name": call.name, "subject": key_argument(call), "reason": text})
                 self.say(f"{inside}✕ {call.name} {text.splitlines()[0][:200] if text else ''}")
             case ToolStarted(call=call, waiting=False):
-                self.say(f"{inside}● {call.name} {_key_argument(call)}")
+                self.say(f"{inside}● {call.name} {key_argument(call)}")
             case ToolFinished(is_error=True, call=call, summary=summary, text=text):
                 self.say(f"{inside}✕ {call.name} {summary or text.splitlines()[0][:200] if text else summary}")
             case RetryScheduled(delay=delay, reason=reason, attempt=attempt, attempts=attempts):
@@ -101,6 +101,8 @@ class HeadlessReporter:
         if isinstance(question, ApprovalQuestion):
             self.denials.append({"tool_name": question.tool, "subject": question.subject, "reason": question.reason})
             self.say(self.t("headless.denied", tool=question.tool, subject=question.subject), always=True)
+        elif "server" in question.params:
+            self.say(self.t("headless.server_declined", server=question.params["server"]), always=True)
         return Answer("deny", comment=self.t("headless.no_one_to_ask"))
 
     def say(self, line: str, *, always: bool = False) -> None:
@@ -189,7 +191,7 @@ def usage_record(usage: Any) -> dict[str, int]:
     }
 
 
-def _key_argument(call: ToolCall) -> str:
+def key_argument(call: ToolCall) -> str:
     arguments = call.arguments or {}
     for name in ("command", "path", "pattern", "name", "url", "query"):
         if isinstance(arguments.get(name), str):

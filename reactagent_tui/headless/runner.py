@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -39,11 +40,11 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import Money
 from reactagent_tui.core.react.state import RunResult
 from reactagent_tui.core.runtime import Options, Runtime
-from reactagent_tui.core.sandbox.git import SandboxError
 from reactagent_tui.core.sessions.forking import resume as resume_session
 from reactagent_tui.core.sessions.index import SessionIndex
 from reactagent_tui.core.tools.process import sweep_now
 from reactagent_tui.headless.ending import close_noting
+from reactagent_tui.headless.opening import end_sandbox, open_task_session
 from reactagent_tui.headless.reporter import HeadlessReporter, StreamJsonReporter, usage_record
 
 Format = Literal["text", "json", "stream-json"]
@@ -101,21 +102,10 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
     try:
         for warning in runtime.loaded.warnings:
             reporter.say(warning, always=True)
-        local = await runtime.use_local_server()
-        session = runtime.open_session(task.workdir, resume=_resumed(runtime, task, reporter))
-        if local is not None:
-            used = {"model": local.model.name, "server": local.server.title, "base": local.server.base}
-            reporter.say(t("local.used", **used), always=True)
-        await runtime.windows_known()
-        if late := await runtime.servers.settled():
-            reporter.say(t("mcp.late", servers=", ".join(late)), always=True)
-        await runtime.begin_sandbox(session)
-        if session.sandbox is not None:
-            session.sandbox.tell()
+        resumed = _resumed(runtime, task, reporter)
+        session = await open_task_session(runtime, task.workdir, t, partial(reporter.say, always=True), resume=resumed)
         session.jobs.outlive = task.keep_jobs
         session.tell_jobs()
-        if left_out := runtime.trust.left_out(session.workdir):
-            reporter.say(t("trust.left_out", what=", ".join(t(f"trust.{kind}") for kind in left_out)), always=True)
         message = UserMessage(task.prompt)
         command = split_command(task.prompt)
         if command is not None:
@@ -136,7 +126,8 @@ async def run_task(task: Task, t: Callable[..., str]) -> int:
         code = await _turn(session, message, reporter, out)
         return code
     finally:
-        await _end_sandboxes(runtime, reporter)
+        for session in runtime.sessions.values():
+            await end_sandbox(session, t, partial(reporter.say, always=True))
         for line in _job_lines(runtime, t, keep=task.keep_jobs):
             reporter.say(line, always=True)
         await close_noting(runtime, reporter, "all" if task.keep_jobs else "kept", stopped=code >= 128)
@@ -150,18 +141,6 @@ def _job_lines(runtime: Runtime, t: Callable[..., str], *, keep: bool) -> Iterat
                 yield t("jobs.kept", id=job.id, command=job.command, log=str(job.log_path))
             else:
                 yield t("jobs.ended_here", id=job.id, command=job.command)
-
-
-async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:
-    """Nobody is there to choose: what was changed is kept, and named on stderr."""
-    for session in runtime.sessions.values():
-        try:
-            kept = None if session.sandbox is None else await session.sandbox.end_unattended()
-        except SandboxError as error:
-            reporter.say(f"reactagent: {error}", always=True)
-            continue
-        if kept is not None:
-            reporter.say(reporter.t("sandbox.kept_changes", where=kept[0], n=kept[1]), always=True)
 
 
 _SERVER_STATUS = {"off": "disabled", "starting": "pending", "ready": "connected", "failed": "failed"}

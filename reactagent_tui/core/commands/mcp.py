@@ -6,6 +6,7 @@ import shlex
 
 from reactagent_tui.core.commands.registry import Command, CommandResult, Host, Translate
 from reactagent_tui.core.display import DisplayBlock, OutputBlock, TableBlock, TextBlock, clean
+from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.mcp.catalogue import RemotePrompt
 from reactagent_tui.core.mcp.server import McpServer, ServerState
 from reactagent_tui.core.mcp.stdio import ServerError
@@ -13,7 +14,7 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import format_tokens
 from reactagent_tui.core.tools.session_servers import SessionServers
 
-USAGE = "[server | enable|disable server[/tool] | restart server|all | log server]"
+USAGE = "[server | enable|disable server[/tool] | reset server|all | restart server|all | log server]"
 LOG_LINES = 40
 _DESCRIPTION = 100
 
@@ -33,6 +34,8 @@ async def show_mcp(host: Host, arguments: str) -> CommandResult:
             return CommandResult((server_table(servers, t),))
         case ["enable" | "disable" as verb, target]:
             return await _switch(servers, target, verb == "enable", t)
+        case ["reset", target] if target == "all" or servers.find(target) is not None:
+            return await _reset(servers, target, t)
         case ["restart", "all"]:
             for server in servers.servers.servers.values():
                 await server.restart()
@@ -42,7 +45,7 @@ async def show_mcp(host: Host, arguments: str) -> CommandResult:
             return CommandResult((TextBlock(t("mcp.restarted", server=server.name)),))
         case ["log", name] if (server := servers.find(name)) is not None:
             return CommandResult((OutputBlock(clean(server.log.tail(LOG_LINES)) or t("mcp.no_log")),))
-        case ["restart" | "log", name]:
+        case ["restart" | "reset" | "log", name]:
             return _unknown(name, t)
         case _:
             server = servers.find(arguments.strip())
@@ -92,18 +95,31 @@ def _unknown(name: str, t: Translate) -> CommandResult:
 
 
 async def _switch(servers: SessionServers, target: str, on: bool, t: Translate) -> CommandResult:
-    """`server` or `server/tool`; both hold until the program ends."""
+    """`server` or `server/tool`; both are kept for this folder."""
     server, tool = servers.find(target), ""
     if server is None:
         name, _, tool = target.partition("/")
         server = servers.find(name)
     if server is None or (tool and tool not in {one.real for one in server.catalogue.tools}):
         return _unknown(target, t)
-    if tool:
-        server.set_tool(tool, on)
-    else:
-        await server.set_enabled(on)
+    try:
+        await servers.servers.switch(server, tool, on)
+    except StorageError as error:
+        return _not_kept(error, t)
     return CommandResult((TextBlock(t("mcp.enabled" if on else "mcp.disabled", what=target)),))
+
+
+async def _reset(servers: SessionServers, target: str, t: Translate) -> CommandResult:
+    """Forget the switches of one server, or of `all`."""
+    try:
+        await servers.servers.reset(None if target == "all" else servers.find(target))
+    except StorageError as error:
+        return _not_kept(error, t)
+    return CommandResult((TextBlock(t("mcp.reset", server="*" if target == "all" else target)),))
+
+
+def _not_kept(error: StorageError, t: Translate) -> CommandResult:
+    return CommandResult((TextBlock(t("mcp.not_kept", reason=str(error)), "warn"),))
 
 
 def prompt_usage(prompt: RemotePrompt) -> str:

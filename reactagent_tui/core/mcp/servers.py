@@ -14,6 +14,7 @@ from reactagent_tui.core.mcp.naming import server_slugs
 from reactagent_tui.core.mcp.sdk import SdkImport
 from reactagent_tui.core.mcp.server import McpServer, ServerState
 from reactagent_tui.core.mcp.server_log import ServerLog
+from reactagent_tui.core.mcp.switches import Switches
 
 Around = Callable[[ServerConfig, ServerLog], Surroundings]
 _TEND = 30.0
@@ -23,12 +24,16 @@ _TEND = 30.0
 class ServerSet:
     """Servers by name. Nothing is started before `start`."""
 
-    def __init__(self, around: Around, log_dir: Path, sdk: SdkImport | None = None) -> None:
+    def __init__(
+        self, around: Around, log_dir: Path, switches: Switches | None = None, sdk: SdkImport | None = None
+    ) -> None:
+        """`switches` None: none are kept."""
         self.servers: dict[str, McpServer] = {}
         self.listeners: dict[str, Callable[[ServerState], None]] = {}
         """Who wants to know, by session."""
         self._around = around
         self._log_dir = log_dir
+        self._switches = switches
         self._sdk = sdk or SdkImport()
         self._tending: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -52,7 +57,28 @@ class ServerSet:
         file = self._log_dir / f"{re.sub(r'[^A-Za-z0-9_-]', '_', slug)}.log"
         server = McpServer(config, slug, lambda log: self._around(config, log), file, self._sdk)
         server.told = self._tell
+        switched = config if self._switches is None else self._switches.applied(config)
+        server.enabled, server.tools_off = switched.enabled, set(switched.tools_off)
         return server
+
+    async def switch(self, server: McpServer, tool: str, on: bool) -> None:
+        """On or off, and so in later runs; without a tool it is the server. Raises StorageError when it is not kept."""
+        if tool:
+            server.set_tool(tool, on)
+        else:
+            await server.set_enabled(on)
+        if self._switches is not None:
+            self._switches.keep(server.name, tool, on)
+
+    async def reset(self, server: McpServer | None) -> None:
+        """As the configuration says; None: all of them. Raises StorageError when it is not kept."""
+        for one in self.servers.values() if server is None else (server,):
+            one.tools_off = set(one.config.tools_off)
+            if one.enabled != one.config.enabled:
+                await one.set_enabled(one.config.enabled)
+            self._tell(one)
+        if self._switches is not None:
+            self._switches.reset(None if server is None else server.name)
 
     def start(self) -> None:
         """Start all that are switched on. Returns at once."""

@@ -61,6 +61,8 @@ def open_servers(chat: ChatScreen) -> None:
     async def look() -> list[ServerView]:
         async def find(agent: Any) -> list[ServerView]:
             session = agent.session.servers
+            if session is None:
+                return []
             return [
                 ServerView(
                     server.state,
@@ -70,8 +72,9 @@ def open_servers(chat: ChatScreen) -> None:
                         for tool in server.catalogue.tools
                     ),
                     server.log.tail(200),
+                    session.is_deferred,
                 )
-                for server in (session.servers.servers.values() if session is not None else ())
+                for server in session.servers.servers.values()
             ]
 
         return await bridge.query(find)

@@ -11,13 +11,13 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
-from reactagent_tui.core.display import OutputBlock, clean_line
+from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.events import JobInfo
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import format_seconds
-from reactagent_tui.tui.widgets.block_lines import block_lines
 from reactagent_tui.tui.widgets.filter_head import Lines
-from reactagent_tui.tui.widgets.line_layout import Part, cut, join_parts, pad, spread
+from reactagent_tui.tui.widgets.line_layout import cut, pad, spread
+from reactagent_tui.tui.widgets.list_lines import SCROLL, TextTail, keys_line, marked, rows_around, title_line
 
 REFRESH = 0.5
 """Seconds between two looks at the jobs while this screen is open."""
@@ -59,11 +59,9 @@ class JobsScreen(Screen[None]):
         self._kill = kill
         self._clock = clock
         self._jobs: list[JobInfo] = []
-        self._tail = ""
+        self._tail = TextTail()
         self._chosen = ""
         self._whole = False
-        self._up = 0
-        """Lines the output is scrolled back from its end."""
 
     def compose(self) -> ComposeResult:
         yield Lines(self._paint_head, id="jobs-head")
@@ -83,11 +81,11 @@ class JobsScreen(Screen[None]):
     def on_key(self, event: events.Key) -> None:
         match event.key:
             case "escape" | "q" if self._whole:
-                self._whole, self._up = False, 0
+                self._whole, self._tail.up = False, 0
             case "escape" | "q":
                 self.dismiss(None)
             case "enter":
-                self._whole, self._up = not self._whole, 0
+                self._whole, self._tail.up = not self._whole, 0
             case "up" | "down" if not self._whole:
                 self._choose(-1 if event.key == "up" else 1)
             case "k" | "x" | "delete" if self._chosen:
@@ -95,7 +93,7 @@ class JobsScreen(Screen[None]):
             case "K":
                 self._end("")
             case key if key in _SCROLL:
-                self._scroll(_SCROLL[key])
+                self._tail.scroll(_SCROLL[key])
             case _:
                 return
         event.stop()
@@ -103,12 +101,12 @@ class JobsScreen(Screen[None]):
         self._repaint()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self._scroll(3)
+        self._tail.scroll(3)
         self._repaint()
         event.stop()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self._scroll(-3)
+        self._tail.scroll(-3)
         self._repaint()
         event.stop()
 
@@ -121,8 +119,7 @@ class JobsScreen(Screen[None]):
         if not any(job.id == self._chosen for job in self._jobs):
             self._chosen = self._jobs[0].id if self._jobs else ""
             view = await self._look(self._chosen)
-        if view.tail != self._tail and self._up == 0:
-            self._tail = view.tail
+        self._tail.show(view.tail)
         self._fit()
         self._repaint()
 
@@ -138,11 +135,8 @@ class JobsScreen(Screen[None]):
         if ids:
             at = ids.index(self._chosen) if self._chosen in ids else 0
             self._chosen = ids[min(max(at + step, 0), len(ids) - 1)]
-            self._tail, self._up = "", 0
+            self._tail.begin()
             self._ask()
-
-    def _scroll(self, lines: int) -> None:
-        self._up = max(0, self._up + lines)
 
     def _fit(self) -> None:
         if self.is_mounted:
@@ -157,15 +151,13 @@ class JobsScreen(Screen[None]):
 
     def _paint_head(self, width: int, height: int) -> Sequence[Content]:
         running = str(sum(job.state == "running" for job in self._jobs))
-        left = Content.styled(f" {self._t('jobs.heading')}", "bold")
-        return [Content.assemble(spread(left, Content.styled(running, "$text-muted"), width - 1), " ")]
+        return [title_line(self._t("jobs.heading"), running, width)]
 
     def _paint_list(self, width: int, height: int) -> Sequence[Content]:
         if not self._jobs:
             return [Content.styled(f" {self._t('jobs.none')}", "$text-muted")]
         at = next((n for n, job in enumerate(self._jobs) if job.id == self._chosen), 0)
-        top = max(0, min(at - height + 1, len(self._jobs) - height))
-        return [self._row(job, width) for job in self._jobs[top : top + height]]
+        return [self._row(self._jobs[number], width) for number in rows_around(at, height, len(self._jobs))]
 
     def _row(self, job: JobInfo, width: int) -> Content:
         glyph, style = _STYLES.get(job.state, ("●", "$text-muted"))
@@ -179,19 +171,13 @@ class JobsScreen(Screen[None]):
         room = max(width - 8 - len(job.id) - right.cell_length, 1)
         left = Content.assemble((glyph, style), f" {pad(job.id, 4)} ", cut(clean_line(job.command), room))
         line = Content.assemble(" ", spread(left, right, width - 2), " ")
-        return (
-            line.stylize_before("$block-cursor-foreground on $block-cursor-background")
-            if job.id == self._chosen
-            else line
-        )
+        return marked(line) if job.id == self._chosen else line
 
     def _paint_tail(self, width: int, height: int) -> Sequence[Content]:
-        lines = block_lines((OutputBlock(self._tail.rstrip("\n")),), max(width, 1)) if self._tail.strip() else []
-        if not lines:
-            return [Content(""), Content.styled(self._t("jobs.no_output"), "$text-muted")] if self._jobs else []
-        self._up = min(self._up, max(0, len(lines) - height))
-        end = len(lines) - self._up
-        return lines[max(0, end - height) : end]
+        lines = self._tail.lines(width, height)
+        if not lines and self._jobs:
+            return [Content(""), Content.styled(self._t("jobs.no_output"), "$text-muted")]
+        return lines
 
     def _paint_keys(self, width: int, height: int) -> Sequence[Content]:
         keys = (
@@ -201,8 +187,7 @@ class JobsScreen(Screen[None]):
             ("jobs.key_all", 2),
             ("picker.key_back", 9),
         )
-        parts = [Part(Content(self._t(key)), keep) for key, keep in keys]
-        return [Content.assemble(" ", join_parts(parts, width - 2, "   ")).stylize("$text-muted")]
+        return [keys_line(self._t, keys, width)]
 
 
-_SCROLL = {"pageup": 10, "pagedown": -10, "home": 100_000, "end": -100_000, "up": 1, "down": -1}
+_SCROLL = {**SCROLL, "up": 1, "down": -1}

@@ -314,7 +314,8 @@ class ApprovalDock(Painted):
     def _line_or_keys(self, state: ApprovalState, width: int) -> list[Content]:
         if state.line is not None:
             is_pattern = state.line_kind == "pattern"
-            label = self._t(f"dock.scope_{state.scope}" if is_pattern else "dock.line_comment")
+            own = "dock.line_own" if isinstance(state.question, ChoiceQuestion) else "dock.line_comment"
+            label = self._t(f"dock.scope_{state.scope}" if is_pattern else own)
             hints = [self._key_hint("enter", "dock.key_allow" if is_pattern else "dock.key_send", True)]
             hints += [self._key_hint("tab", "dock.key_scope", True)] if is_pattern else []
             hints.append(self._key_hint("escape", "dock.key_back", True))
@@ -373,7 +374,7 @@ def _body_lines(question: Question, width: int, t: Translate) -> list[Content]:
     text = question.text if question.text is not None else t(question.key, **params)
     lines = [piece for line in text.split("\n") for piece in Content(clean_line(line)).wrap(width)]
     for number, option in enumerate(question.options[:MAX_CHOICES], 1):
-        words = option if own else t(option, **params)
+        words = option if own or number <= question.literal else t(option, **params)
         label = Content.assemble((str(number), "bold $primary"), "  ", clean_line(words))
         lines += fold(label.stylize(Style.from_meta({_CLICK_KEY: str(number)})), width)
     return lines

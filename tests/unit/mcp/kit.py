@@ -86,7 +86,7 @@ async def running(
     def around(_config: ServerConfig, log: ServerLog) -> Surroundings:
         return Surroundings(spawn=spawn, workdir=folder, env=env, log_file=log.path, note=log.note)
 
-    servers = ServerSet(around, folder / "logs", sdk)
+    servers = ServerSet(around, folder / "logs", sdk=sdk)
     servers.configure(configs)
     servers.listeners["test"] = told
     servers.start()

@@ -105,7 +105,7 @@ async def test_the_list_with_the_output_of_the_chosen_one() -> None:
         await pilot.pause(0.05)
         assert killed == ["j3", ""]
         await pilot.press("enter", "pageup")
-        assert screen._up == 10
+        assert screen._tail.up == 10
         await pilot.press("escape")
         assert app.screen is screen
         await pilot.press("escape")
@@ -194,7 +194,7 @@ async def test_the_list_opens_by_key_and_its_keys_work(clean_place: Path) -> Non
         await kit.until(lambda: isinstance(kit.app.screen, JobsScreen))
         screen = kit.app.screen
         assert isinstance(screen, JobsScreen)
-        await kit.until(lambda: "listening on 80" in screen._tail)
+        await kit.until(lambda: "listening on 80" in str(screen._paint_tail(100, 20)))
         await kit.pilot.press("k")
         await kit.until(lambda: not kit.chat.running_jobs)
         await kit.pilot.press("escape")
