@@ -160,7 +160,13 @@ async def _end_sandboxes(runtime: Runtime, reporter: HeadlessReporter) -> None:
             reporter.say(reporter.t("sandbox.kept_changes", where=kept[0], n=kept[1]), always=True)
 
 
-_SERVER_STATUS = {"off": "disabled", "starting": "pending", "ready": "connected", "failed": "failed"}
+_SERVER_STATUS = {
+    "off": "disabled",
+    "starting": "pending",
+    "ready": "connected",
+    "failed": "failed",
+    "login": "needs-auth",
+}
 SERVERS_WAIT = 10.0
 """Seconds that the one turn of `-p` waits for servers which are still starting: they could not join it later."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from reactagent_tui.core.mcp.catalogue import Catalogue, read_prompts, read_resources, read_tools
 from reactagent_tui.core.mcp.config import ServerConfig
@@ -17,10 +18,10 @@ from reactagent_tui.core.mcp.ports import CallPort, SampleRequest
 from reactagent_tui.core.mcp.results import RemoteResult, read_contents, read_parts, read_result
 from reactagent_tui.core.mcp.stdio import ServerError, ServerGone, Spawn, StdioPipe, stdio_streams
 
+if TYPE_CHECKING:
+    from reactagent_tui.core.mcp.http_streams import HttpWatch
+
 log = logging.getLogger(__name__)
-_HTTP_IDLE = 600.0
-"""Seconds without a byte while a server owes an answer."""
-_CONNECT = 15.0
 _EXIT_CODE = 0.2
 """Seconds: a closed pipe comes a moment before the exit code."""
 
@@ -36,8 +37,8 @@ class Surroundings:
     log_file: Path
     note: Callable[[bytes], None]
     """Writes to the server's log."""
-    auth: Callable[[ServerConfig], Any] | None = None
-    """Makes what signs HTTP requests."""
+    auth: Callable[[ServerConfig], Awaitable[Any]] | None = None
+    """Makes what signs requests to a server with an address; None: they go unsigned."""
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Connection:
         """The server says that its lists are other ones now."""
         self._around = around
         self._pipe: StdioPipe | None = None
+        self._watch: HttpWatch | None = None
         self._calls: list[_Call] = []
         self._session: Any = None
         self._dispatcher: Any = None
@@ -67,7 +69,19 @@ class Connection:
     @property
     def ending(self) -> str:
         """How a connection that is lost ended."""
-        return "the connection was closed" if self._pipe is None else self._pipe.ending()
+        if self._pipe is not None:
+            return self._pipe.ending()
+        return self.refusal or "the connection was closed"
+
+    @property
+    def refusal(self) -> str:
+        """Why a server with an address ended it; "": not known."""
+        return "" if self._watch is None else self._watch.reason
+
+    @property
+    def needs_login(self) -> bool:
+        """The server refused us, and nothing but a login helps."""
+        return self._watch is not None and self._watch.needs_login
 
     # -- what the program wants of the server -----------------------------------------------
 
@@ -147,6 +161,8 @@ class Connection:
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 self.lost.set()
                 raise ServerGone(error.message) from error
+            if self._watch is not None and self.lost.is_set():
+                raise ServerGone(self.ending) from error
             raise ServerError(error.message) from error
         except ValueError as error:
             raise ServerError(f"an answer that the protocol does not know: {error}") from error
@@ -233,14 +249,31 @@ class Connection:
 
     async def open(self, stack: contextlib.AsyncExitStack) -> None:
         """Start or reach the server and shake hands. Raises OSError, ServerGone, and what the SDK raises."""
+        if self.config.transport == "stdio":
+            await self._open(stack, None)
+            return
+        await asyncio.to_thread(importlib.import_module, "reactagent_tui.core.mcp.http_streams")
+        try:
+            async with contextlib.AsyncExitStack() as first:
+                await self._open(first, self.config.transport)
+                await stack.enter_async_context(first.pop_all())
+        except (ServerError, ExceptionGroup):
+            if self._watch is None or not self._watch.may_be_older or self.config.transport == "sse":
+                raise
+            self._around.note(b"reactagent: not streamable HTTP; SSE is tried\n")
+            await self._open(stack, "sse")
+
+    async def _open(self, stack: contextlib.AsyncExitStack, kind: Literal["http", "sse"] | None) -> None:
         from mcp.client.session import ClientSession
         from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
         from mcp_types import Implementation
 
         from reactagent_tui import __version__
 
-        pipe = self._pipe = StdioPipe(self._around.note) if self.config.transport == "stdio" else None
-        read, write = await stack.enter_async_context(self._streams(pipe))
+        pipe = self._pipe = None if kind else StdioPipe(self._around.note)
+        read, write = await stack.enter_async_context(
+            self._http_streams(kind or "http") if pipe is None else self._streams(pipe)
+        )
         self._dispatcher = JSONRPCDispatcher(read, write)
         self._session = await stack.enter_async_context(
             ClientSession(
@@ -263,42 +296,25 @@ class Connection:
             pipe.was_ready = True
 
     @contextlib.asynccontextmanager
-    async def _streams(self, pipe: StdioPipe | None) -> AsyncGenerator[tuple[Any, Any]]:
+    async def _streams(self, pipe: StdioPipe) -> AsyncGenerator[tuple[Any, Any]]:
         config, around = self.config, self._around
-        if pipe is not None:
-            cwd = around.workdir if config.cwd is None else around.workdir / config.cwd
-            env = {**around.env, **config.env}
-            argv = config.command
-            async with stdio_streams(
-                around.spawn, argv, cwd=cwd, env=env, log_file=around.log_file, pipe=pipe
-            ) as streams:
-                assert pipe.child is not None
-                pipe.child.eof.add_done_callback(lambda _: self.lost.set())
-                yield streams
-            return
-        async with self._http_streams() as streams:
+        cwd = around.workdir if config.cwd is None else around.workdir / config.cwd
+        env = {**around.env, **config.env}
+        async with stdio_streams(
+            around.spawn, config.command, cwd=cwd, env=env, log_file=around.log_file, pipe=pipe
+        ) as streams:
+            assert pipe.child is not None
+            pipe.child.eof.add_done_callback(lambda _: self.lost.set())
             yield streams
 
     @contextlib.asynccontextmanager
-    async def _http_streams(self) -> AsyncGenerator[tuple[Any, Any]]:
-        config = self.config
-        auth = None if self._around.auth is None else self._around.auth(config)
-        if config.transport == "sse":
-            from mcp.client.sse import sse_client
+    async def _http_streams(self, kind: Literal["http", "sse"]) -> AsyncGenerator[tuple[Any, Any]]:
+        from reactagent_tui.core.mcp.http_streams import HttpWatch, http_streams
 
-            async with sse_client(
-                config.url, headers=dict(config.headers), timeout=_CONNECT, sse_read_timeout=_HTTP_IDLE, auth=auth
-            ) as streams:
-                yield streams
-            return
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        timeout = httpx2.Timeout(_CONNECT, read=_HTTP_IDLE)
-        async with (
-            httpx2.AsyncClient(headers=dict(config.headers), timeout=timeout, auth=auth) as client,
-            streamable_http_client(config.url, http_client=client) as streams,
-        ):
+        self.lost.clear()
+        self._watch = HttpWatch(self.config, self.lost)
+        auth = None if self._around.auth is None else await self._around.auth(self.config)
+        async with http_streams(self.config, kind, self._watch, auth) as streams:
             yield streams
 
 

@@ -22,7 +22,8 @@ from reactagent_tui.core.mcp.stdio import ServerError, ServerGone
 
 log = logging.getLogger(__name__)
 
-ServerPhase = Literal["off", "starting", "ready", "failed"]
+ServerPhase = Literal["off", "starting", "ready", "failed", "login"]
+"""`login`: it waits for the user to log in."""
 RESTARTS = 1
 _GONE = 2.5
 """Seconds that closing waits for a server's task."""
@@ -75,6 +76,8 @@ class McpServer:
         self._phase: ServerPhase = "off"
         self._since = time.monotonic()
         self._reason = ""
+        self._refused = False
+        """The last connection ended because nobody is logged in."""
 
     # -- what it is -------------------------------------------------------------------------
 
@@ -149,6 +152,10 @@ class McpServer:
             return
         for attempt in range(RESTARTS + 1):
             was_ready, reason = await self._once()
+            if self._refused:
+                self._reason = ""
+                self._set("login")
+                return
             if not was_ready or attempt == RESTARTS:
                 self._fail(reason)
                 return
@@ -179,9 +186,10 @@ class McpServer:
         except Exception as error:
             # the border to other people's servers: whatever they or the SDK do ends this one server only
             log.info("server %s: %s", self.name, error, exc_info=not isinstance(error, (OSError, ServerError)))
-            return was_ready, _in_words(error)
+            return was_ready, connection.refusal or _in_words(error)
         finally:
             self._connection = None
+            self._refused = connection.needs_login
 
     async def _serve(self, connection: Connection) -> None:
         """Until the connection is lost; reads the lists again whenever the server says that they changed."""
@@ -223,6 +231,10 @@ class McpServer:
     def _connected(self) -> Connection:
         if self._connection is None or not self.is_ready:
             told = f": {self._reason}" if self._reason else ""
+            if self._phase == "login":
+                raise ServerGone(
+                    f"the server {self.name} needs a login: the user can do it with /mcp login {self.name}"
+                )
             raise ServerGone(f"the server {self.name} is {self._phase}{told}")
         return self._connection
 

@@ -27,6 +27,7 @@ _STYLES = {
     "ready": ("●", "$success"),
     "failed": ("✕", "$error"),
     "off": ("○", "$text-muted"),
+    "login": ("◌", "$warning"),
 }
 
 
@@ -53,8 +54,11 @@ Act = Callable[[str, str], Awaitable[object]]
 """A verb of `/mcp` and what it is for."""
 
 
-class McpScreen(Screen[None]):
-    """Arrows choose a server, Enter goes into its tools, space switches, r restarts, l shows the log, ESC goes back."""
+class McpScreen(Screen[str | None]):
+    """Arrows choose a server, Enter goes into its tools, space switches, r restarts, l shows the log, ESC goes back.
+
+    It ends with the name of the server to log in to, if any: the questions of a login are asked in the chat.
+    """
 
     DEFAULT_CSS = """
     McpScreen { background: $background; layout: vertical; }
@@ -106,6 +110,8 @@ class McpScreen(Screen[None]):
                 self._tool = None
             case "space" if self.chosen is not None:
                 self._switch(self.chosen)
+            case "i" if self.chosen is not None and self.chosen.state.transport != "stdio":
+                self.dismiss(self.chosen.state.name)
             case "r" if self.chosen is not None:
                 self._do("restart", self.chosen.state.name)
             case "l":
@@ -173,6 +179,8 @@ class McpScreen(Screen[None]):
             told = self._t("mcp.ready", n=state.tools, tokens=format_tokens(state.tokens))
         right = Content.styled(told, "$text-muted")
         about = state.reason if state.phase == "failed" else f"{state.transport} · {state.origin}"
+        if state.phase == "login":
+            about = self._t("mcp.login.how", server=state.name)
         room = max(width - 8 - _NAME - right.cell_length, 1)
         name = pad(cut(clean_line(state.name), _NAME), _NAME)
         left = Content.assemble((glyph, style), " ", name, " ", cut(clean_line(about), room))
@@ -220,5 +228,7 @@ class McpScreen(Screen[None]):
             ("mcp.key_log", 2),
             ("picker.key_back", 9),
         )
+        if self.chosen is not None and self.chosen.state.transport != "stdio":
+            keys = (*keys, ("mcp.key_login", 6))
         parts = [Part(Content(self._t(key)), keep) for key, keep in keys]
         return [Content.assemble(" ", join_parts(parts, width - 2, "   ")).stylize("$text-muted")]
