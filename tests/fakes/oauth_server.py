@@ -62,6 +62,7 @@ class Desk:
         self.refresh_status = 0
         self.streams: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
         self.refuses_streams = False
+        self.refuses_messages = False
 
     # what the SDK's server asks for
 
@@ -147,7 +148,9 @@ class Front:
         if path.startswith(("/mcp", "/sse", "/messages")):
             headers = dict(scope["headers"])
             desk.seen.append(headers.get(b"authorization", b"").decode())
-        if path == "/token" and desk.refresh_status:
+        if "/messages/" in path and desk.refuses_messages:
+            await Response(status_code=500)(scope, receive, send)
+        elif path == "/token" and desk.refresh_status:
             await Response(status_code=desk.refresh_status)(scope, receive, send)
         elif not desk.registers and path == "/register":
             await Response(status_code=404)(scope, receive, send)

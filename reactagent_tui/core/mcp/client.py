@@ -160,7 +160,7 @@ class Connection:
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 self.lost.set()
-                raise ServerGone(error.message) from error
+                raise ServerGone(self.refusal or error.message) from error
             if self._watch is not None and self.lost.is_set():
                 raise ServerGone(self.ending) from error
             raise ServerError(error.message) from error
@@ -257,10 +257,10 @@ class Connection:
             async with contextlib.AsyncExitStack() as first:
                 await self._open(first, self.config.transport)
                 await stack.enter_async_context(first.pop_all())
-        except (ServerError, ExceptionGroup):
+        except (ServerError, ExceptionGroup) as error:
             if self._watch is None or not self._watch.may_be_older or self.config.transport == "sse":
                 raise
-            self._around.note(b"reactagent: not streamable HTTP; SSE is tried\n")
+            self._around.note(f"reactagent: streamable HTTP: {innermost(error)}; SSE is tried\n".encode())
             await self._open(stack, "sse")
 
     async def _open(self, stack: contextlib.AsyncExitStack, kind: Literal["http", "sse"] | None) -> None:
@@ -316,6 +316,13 @@ class Connection:
         auth = None if self._around.auth is None else await self._around.auth(self.config)
         async with http_streams(self.config, kind, self._watch, auth) as streams:
             yield streams
+
+
+def innermost(error: BaseException) -> BaseException:
+    """What went wrong: the SDK wraps it into groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
 
 
 def _progress_line(progress: float, total: float | None, message: str | None) -> str:

@@ -47,7 +47,8 @@ class HttpWatch:
             self.may_be_older = status in _OLDER
         if status == _REFUSED:
             self.needs_login = not self._config.signs_itself
-            self.end(f"HTTP {status}" if self.needs_login else f"HTTP {status}: the Authorization header is refused")
+            login = f"a login is needed: /mcp login {self._config.name}"
+            self.end(login if self.needs_login else f"HTTP {status}: the Authorization header is refused")
         elif is_sse and request.method == "POST" and status >= 400:
             self.end(f"HTTP {status}")  # the SDK writes no more then, and the caller would wait for ever
         if is_sse and self._lost.is_set() and self._reading is not None:

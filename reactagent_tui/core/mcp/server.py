@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from reactagent_tui.core.mcp.catalogue import Catalogue, RemoteTool
-from reactagent_tui.core.mcp.client import Connection, Surroundings
+from reactagent_tui.core.mcp.client import Connection, Surroundings, innermost
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.ports import CallPort
 from reactagent_tui.core.mcp.results import RemoteResult
@@ -240,9 +240,8 @@ class McpServer:
 
 
 def _in_words(error: BaseException) -> str:
-    """The innermost reason: the SDK wraps what went wrong into groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    """The innermost reason."""
+    error = innermost(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     text = str(error).strip() or type(error).__name__

@@ -295,7 +295,7 @@ async def test_a_refusal_in_mid_session_is_refreshed_unseen_and_the_next_asks_fo
         assert await echo(server) == "by token"
         assert desk.done.count("refresh") == 1
         desk.revoke(also_refresh=True)
-        with pytest.raises(ServerError):
+        with pytest.raises(ServerError, match="/mcp login web"):
             await echo(server)
         await told.until(lambda: server.state.phase == "login")
         assert not logins.file(web).read().tokens
@@ -353,7 +353,7 @@ async def test_sse_behind_a_login(tmp_path: Path, desk: Desk, web: ServerConfig,
         await told.until(lambda: server.state.phase != "starting")
         assert await echo(server) == "by token"
         desk.revoke(also_refresh=True)
-        with pytest.raises(ServerError):
+        with pytest.raises(ServerError, match="/mcp login old"):
             await echo(server)
         await told.until(lambda: server.state.phase == "login")
 
