@@ -229,6 +229,6 @@ class McpScreen(Screen[str | None]):
             ("picker.key_back", 9),
         )
         if self.chosen is not None and self.chosen.state.transport != "stdio":
-            keys = (*keys, ("mcp.key_login", 6))
+            keys = (*keys[:-1], ("mcp.key_login", 6), keys[-1])
         parts = [Part(Content(self._t(key)), keep) for key, keep in keys]
         return [Content.assemble(" ", join_parts(parts, width - 2, "   ")).stylize("$text-muted")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -15,11 +16,13 @@ import pytest
 
 from reactagent_tui.core.commands.mcp import show_mcp
 from reactagent_tui.core.display import TextBlock
+from reactagent_tui.core.events import ServerStateChanged
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.oauth_access import LoginDesk, Logins
 from reactagent_tui.core.reporter import Answer, ChoiceQuestion, Question
 from reactagent_tui.core.tools.session_servers import SessionServers
 from reactagent_tui.headless.mcp import main
+from reactagent_tui.headless.reporter import HeadlessReporter
 from reactagent_tui.locales import Translator
 from tests.fakes.oauth_server import Desk, login_server, query_of
 from tests.unit.mcp.kit import running
@@ -163,6 +166,15 @@ async def test_who_may_not_log_in(tmp_path: Path, servers: tuple[Desk, str]) -> 
     servers[0].deny = True
     said, phase = await run(tmp_path, servers[1], Person(follows=True))
     assert (said, phase) == ("The login to web was refused.", "login")
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_without_a_screen_a_needed_login_is_said_on_stderr(quiet: bool) -> None:
+    stream = io.StringIO()
+    reporter = HeadlessReporter(ENGLISH, stderr=stream, quiet=quiet)
+    reporter.emit(ServerStateChanged(server="web", state="starting"))
+    reporter.emit(ServerStateChanged(server="web", state="login"))
+    assert stream.getvalue() == "reactagent: MCP server web needs a login: reactagent mcp login web\n"
 
 
 FOLLOW = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"

@@ -20,7 +20,7 @@ from reactagent_tui.core.config.schema import LogSettings
 from reactagent_tui.core.mcp.client import Surroundings
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.oauth_access import Logins
-from reactagent_tui.core.mcp.oauth_login import LoginFailed, LoginPage
+from reactagent_tui.core.mcp.oauth_login import LoginFailed, LoginPage, _is_safe
 from reactagent_tui.core.mcp.oauth_settings import OauthSettings
 from reactagent_tui.core.mcp.server import McpServer
 from reactagent_tui.core.mcp.server_log import ServerLog
@@ -383,6 +383,13 @@ async def test_no_token_gets_into_a_log(
     printed = capfd.readouterr()
     assert MARK not in printed.out + printed.err
     assert "Traceback" not in printed.err
+
+
+def test_what_goes_out_only_encrypted() -> None:
+    for url in ("https://a.b/authorize", "http://127.0.0.1:9/token", "http://[::1]/token", "http://localhost/token"):
+        assert _is_safe(url)
+    for url in ("http://a.b/authorize", "http://127.0.0.1.a.b/", "ftp://127.0.0.1/", "javascript:alert(1)"):
+        assert not _is_safe(url)
 
 
 def test_a_file_of_another_server_or_a_broken_one_is_no_login(logins: Logins, web: ServerConfig) -> None:
