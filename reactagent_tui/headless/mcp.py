@@ -17,7 +17,7 @@ from reactagent_tui.core.config.loader import Overrides, load_config
 from reactagent_tui.core.display import clean
 from reactagent_tui.core.errors import ConfigError, ReactAgentError, StorageError
 from reactagent_tui.core.mcp.client import Surroundings
-from reactagent_tui.core.mcp.config import ServerConfig, configured_servers, read_servers
+from reactagent_tui.core.mcp.config import ServerConfig, configured_servers, read_servers, server_of
 from reactagent_tui.core.mcp.oauth_access import Logins
 from reactagent_tui.core.mcp.server import McpServer
 from reactagent_tui.core.mcp.server_log import ServerLog
@@ -152,7 +152,8 @@ def _remove(args: Namespace, t: Translator) -> int:
     servers = dict(read_servers(file))
     if args.name not in servers:
         raise ConfigError(f"{file}: no server {args.name}")
-    del servers[args.name]
+    removed = server_of(args.name, servers.pop(args.name), dict(os.environ), str(file))
+    Logins.of(user_paths().state).log_out(removed)
     _write(file, servers)
     _say(t("mcp.removed", server=args.name, file=str(file)))
     return 0

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 
 from reactagent_tui.core.config.schema import LogSettings
+from reactagent_tui.core.display import clean
 from reactagent_tui.core.errors import ConfigError
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.oauth_access import Logins
@@ -29,7 +30,7 @@ def login(configs: Sequence[ServerConfig], name: str, t: Translate, *, with_brow
     try:
         asyncio.run(_log_in(config, Logins.of(paths.state), t, browser_of(os.environ) if with_browser else None))
     except LoginFailed as failure:
-        sys.stderr.write(f"reactagent: {t(failure.key, **failure.params)}\n")
+        sys.stderr.write(f"reactagent: {clean(t(failure.key, **failure.params))}\n")
         return 1
     finally:
         log.close()
@@ -56,7 +57,8 @@ async def _log_in(config: ServerConfig, logins: Logins, t: Translate, browser: O
     tasks: set[asyncio.Task[bool]] = set()
 
     def show(page: LoginPage) -> None:
-        sys.stdout.write(f"{t('mcp.login.address', server=config.name)}\n\n{page.url}\n\n{t('mcp.login.cli_ask')}\n")
+        head, ask = t("mcp.login.address", server=config.name), t("mcp.login.cli_ask")
+        sys.stdout.write(f"{clean(head)}\n\n{clean(page.url)}\n\n{ask}\n")
         sys.stdout.flush()
         if browser is not None:
             tasks.add(asyncio.ensure_future(browser(page.url)))

@@ -20,7 +20,8 @@ def browser_of(env: Mapping[str, str]) -> OpenBrowser:
 
     async def open_browser(url: str) -> bool:
         argv = browser_command(url, env, sys.platform)
-        return argv is not None and await asyncio.to_thread(_started, argv, env)
+        passed = {name: value for name, value in env.items() if not name.endswith("_API_KEY")}
+        return argv is not None and await asyncio.to_thread(_started, argv, passed)
 
     return open_browser
 

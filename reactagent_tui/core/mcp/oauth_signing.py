@@ -97,7 +97,8 @@ class StoredAuth(OAuthClientProvider):
                     return login.access_token
                 if login.refresh_token and await self._refreshed(login):
                     return self.storage.login.access_token
-                await self.storage.keep(replace(login, tokens=None, expires_at=None))
+                if file.read().access_token == login.access_token:  # nobody has logged in meanwhile
+                    await self.storage.keep(replace(login, tokens=None, expires_at=None))
                 return ""
 
     async def _refreshed(self, login: StoredLogin) -> bool:

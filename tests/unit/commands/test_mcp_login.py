@@ -212,6 +212,12 @@ def test_the_command_line(
     assert main(["logout", "web"]) == 0
     assert "nothing was stored" in capsys.readouterr().out
     assert main(["login", "nobody"]) == 2
+    assert main(["login", "web"]) == 0
+    kept = tmp_path / "state" / "reactagent" / "mcp-auth"
+    assert list(kept.glob("*.json"))
+    assert main(["remove", "web"]) == 0
+    assert list(kept.glob("*.json")) == []
+    (config / "mcp.json").write_text(json.dumps({"mcpServers": {"web": entry}}), "utf-8")
     servers[0].registers = False
     assert main(["login", "web"]) == 1
     assert "oauth.client_id" in capsys.readouterr().err
