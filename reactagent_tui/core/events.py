@@ -326,7 +326,8 @@ class ServerStateChanged(EventBase):
     """An MCP server begins to start, is ready or failed, or offers other tools. No part of a run."""
 
     server: str
-    state: Literal["off", "starting", "ready", "failed"]
+    state: Literal["off", "starting", "ready", "failed", "login"]
+    """`login`: it waits for the user to log in."""
     tools: int = 0
     tokens: int = 0
     """What its tools cost in every request, estimated."""

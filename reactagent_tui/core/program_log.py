@@ -11,6 +11,9 @@ from pathlib import Path
 from reactagent_tui.core.config.schema import LogSettings
 from reactagent_tui.core.log import Redactor, open_log
 
+_LOGGERS = ("reactagent_tui", "mcp")
+"""Ours, and the SDK's: what nobody takes is printed, and its words may hold what a login server said."""
+
 
 @dataclass
 class ProgramLog:
@@ -20,10 +23,12 @@ class ProgramLog:
 
     def close(self) -> None:
         """Write what waits. A full disk: what was still to be written is lost."""
-        root = logging.getLogger("reactagent_tui")
-        root.propagate = True
+        for name in _LOGGERS:
+            logger = logging.getLogger(name)
+            logger.propagate = True
+            for handler in self.handlers:
+                logger.removeHandler(handler)
         for handler in self.handlers:
-            root.removeHandler(handler)
             with contextlib.suppress(OSError):
                 handler.close()
         self.handlers.clear()
@@ -42,11 +47,11 @@ def open_program_log(folder: Path, settings: LogSettings, env: Mapping[str, str]
         )
     except OSError:
         return ProgramLog()  # a state folder that cannot be written is told where it matters: with the session
-    root = logging.getLogger("reactagent_tui")
-    root.setLevel(settings.level.upper())
-    root.propagate = False
-    opened = ProgramLog()
-    for handler in file.handlers:
-        root.addHandler(handler)
-        opened.handlers.append(handler)
+    opened = ProgramLog(list(file.handlers))
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        for handler in file.handlers:
+            logger.addHandler(handler)
+    logging.getLogger("reactagent_tui").setLevel(settings.level.upper())
     return opened

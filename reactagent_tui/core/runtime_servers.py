@@ -10,10 +10,13 @@ from typing import Protocol
 
 from reactagent_tui.core.config.loader import LoadedConfig
 from reactagent_tui.core.cost.ledger import Ledger
-from reactagent_tui.core.events import ServerStateChanged
+from reactagent_tui.core.display import CodeBlock
+from reactagent_tui.core.events import Notice, ServerStateChanged
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.mcp.client import Surroundings
 from reactagent_tui.core.mcp.config import ServerConfig, configured_servers
+from reactagent_tui.core.mcp.oauth_access import LoginDesk, Logins
+from reactagent_tui.core.mcp.oauth_browser import OpenBrowser
 from reactagent_tui.core.mcp.sdk import SdkImport
 from reactagent_tui.core.mcp.server import ServerState
 from reactagent_tui.core.mcp.server_log import ServerLog
@@ -74,6 +77,8 @@ class RuntimeServers:
         self.is_quiet: Callable[[], bool] = lambda: True
         """Is this a good moment for work that slows the screen? Asked from any thread."""
         self._sdk = SdkImport(lambda: self.is_quiet())
+        self.browser: OpenBrowser | None = None
+        """Of a front end with somebody before it who may log in."""
 
     def open(self, session: SessionLike) -> None:
         """Give a session the servers of its folder. Nothing is started here: that is `start`."""
@@ -81,7 +86,8 @@ class RuntimeServers:
         if servers is None:
             servers = self._sets[session.workdir] = self._made(session.workdir)
         sampling = Sampling(lambda: session.provider, lambda: session.ledger)
-        session.servers = SessionServers(servers, sampling, self._runtime.loaded.config.mcp.defer_above)
+        desk = LoginDesk(Logins.of(self._runtime.paths.state), partial(self._say, session.id), self.browser)
+        session.servers = SessionServers(servers, sampling, self._runtime.loaded.config.mcp.defer_above, desk)
         for closed in servers.listeners.keys() - self._runtime.sessions.keys():
             del servers.listeners[closed]
         servers.listeners[session.id] = partial(self._tell, session.id)
@@ -130,6 +136,10 @@ class RuntimeServers:
             trusted=runtime.trust.is_trusted(workdir),
         )
 
+    def _say(self, session_id: str, key: str, server: str, url: str) -> None:
+        blocks = (CodeBlock(url),)
+        self._runtime.reporter.emit(Notice(session_id=session_id, key=key, params={"server": server}, blocks=blocks))
+
     def _tell(self, session_id: str, state: ServerState) -> None:
         self._runtime.reporter.emit(
             ServerStateChanged(
@@ -146,4 +156,5 @@ class RuntimeServers:
 def _around(runtime: RuntimeLike, workdir: Path, config: ServerConfig, log: ServerLog) -> Surroundings:
     hidden = {*PROVIDER_KEYS, *(name for name in runtime.env if name.endswith("_API_KEY"))}
     env = {name: value for name, value in runtime.env.items() if name not in hidden}
-    return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note)
+    logins = Logins.of(runtime.paths.state)
+    return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note, auth=logins.auth)

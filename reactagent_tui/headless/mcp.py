@@ -17,7 +17,8 @@ from reactagent_tui.core.config.loader import Overrides, load_config
 from reactagent_tui.core.display import clean
 from reactagent_tui.core.errors import ConfigError, ReactAgentError, StorageError
 from reactagent_tui.core.mcp.client import Surroundings
-from reactagent_tui.core.mcp.config import ServerConfig, configured_servers, read_servers
+from reactagent_tui.core.mcp.config import ServerConfig, configured_servers, read_servers, server_of
+from reactagent_tui.core.mcp.oauth_access import Logins
 from reactagent_tui.core.mcp.server import McpServer
 from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.servers import ServerSet
@@ -28,6 +29,7 @@ from reactagent_tui.core.runtime_servers import USER_FILE
 from reactagent_tui.core.tools.process import spawn, sweep_all
 from reactagent_tui.core.tools.shell_env import PROVIDER_KEYS
 from reactagent_tui.core.trust import PROJECT_SERVERS, TrustStore
+from reactagent_tui.headless.mcp_login import login, logout
 from reactagent_tui.locales import Translator, detect_language
 
 EXAMPLES = """\
@@ -37,6 +39,7 @@ examples:
   reactagent mcp add tickets --url https://mcp.example.com/mcp --header "Authorization: Bearer TOKEN"
   reactagent mcp add git --project --env GIT_PAGER=cat -- uvx mcp-server-git
   reactagent mcp test files
+  reactagent mcp login tickets
   reactagent mcp remove files
   reactagent mcp serve --help"""
 
@@ -58,6 +61,10 @@ def main(argv: list[str]) -> int:
             case "test":
                 here = Path(os.path.realpath(os.getcwd()))
                 return asyncio.run(_test(_configs(args), args.name, here, t))
+            case "login":
+                return login(_configs(args), args.name, t, with_browser=not args.no_browser)
+            case "logout":
+                return logout(_configs(args), args.name, t)
             case _:
                 return _list([_switches().applied(config) for config in _configs(args)], t)
     except ReactAgentError as error:
@@ -88,6 +95,11 @@ def _parser() -> ArgumentParser:
     remove = verbs.add_parser("remove", help="take one out of mcp.json")
     remove.add_argument("name")
     remove.add_argument("--project", action="store_true", help="from this folder's .mcp.json")
+    log_in = verbs.add_parser("login", help="log in to a server with an address, in the browser")
+    log_in.add_argument("name")
+    log_in.add_argument("--no-browser", action="store_true", help="only show the address")
+    log_out = verbs.add_parser("logout", help="remove the tokens of a server from this machine")
+    log_out.add_argument("name")
     test = verbs.add_parser("test", help="start servers and say what they offer")
     test.add_argument("name", nargs="?", help="one of them (default: all)")
     verbs.add_parser("serve", help="be an MCP server: other programs give the agent tasks")
@@ -153,7 +165,8 @@ def _remove(args: Namespace, t: Translator) -> int:
     servers = dict(read_servers(file))
     if args.name not in servers:
         raise ConfigError(f"{file}: no server {args.name}")
-    del servers[args.name]
+    removed = server_of(args.name, servers.pop(args.name), dict(os.environ), str(file))
+    Logins.of(user_paths().state).log_out(removed)
     _write(file, servers)
     _say(t("mcp.removed", server=args.name, file=str(file)))
     return 0
@@ -194,7 +207,8 @@ async def _test(configs: list[ServerConfig], name: str | None, workdir: Path, t:
     env = {key: value for key, value in os.environ.items() if key not in PROVIDER_KEYS}
 
     def around(_config: ServerConfig, log: ServerLog) -> Surroundings:
-        return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note)
+        auth = Logins.of(user_paths().state).auth
+        return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note, auth=auth)
 
     servers = ServerSet(around, user_paths().logs / "mcp" / folder_slug(workdir))
     servers.configure(chosen)
@@ -211,6 +225,8 @@ async def _test(configs: list[ServerConfig], name: str | None, workdir: Path, t:
 def _tell(server: McpServer, t: Translator) -> None:
     state = server.state
     _say(f"{server.name}: {t(f'mcp.state.{state.phase}')}" + (f": {state.reason}" if state.reason else ""))
+    if state.phase == "login":
+        _say(f"  reactagent mcp login {server.name}")
     for tool in server.catalogue.tools:
         _say(f"  {tool.name}  {format_tokens(tool.tokens)}  {' '.join(tool.description.split())[:80]}")
     for dropped, why in server.catalogue.dropped.items():

@@ -19,6 +19,7 @@ from reactagent_tui.core.events import (
     Notice,
     RetryScheduled,
     RunStarted,
+    ServerStateChanged,
     ToolFinished,
     ToolStarted,
     UserMessageAdded,
@@ -75,6 +76,8 @@ class HeadlessReporter:
                 self.say(budget_line(self.t, event), always=True)
             case WaitProgress() if not inside:
                 self._waits(event)
+            case ServerStateChanged(state="login", server=server):
+                self.say(self.t("mcp.login.needed_headless", server=server), always=True)
             case Notice(key=key, params=params, level=level):
                 self.say(self.t(key, **params), always=level != "info")
             case _:

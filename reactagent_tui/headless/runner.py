@@ -143,7 +143,13 @@ def _job_lines(runtime: Runtime, t: Callable[..., str], *, keep: bool) -> Iterat
                 yield t("jobs.ended_here", id=job.id, command=job.command)
 
 
-_SERVER_STATUS = {"off": "disabled", "starting": "pending", "ready": "connected", "failed": "failed"}
+_SERVER_STATUS = {
+    "off": "disabled",
+    "starting": "pending",
+    "ready": "connected",
+    "failed": "failed",
+    "login": "needs-auth",
+}
 
 
 async def _turn(session: LiveSession, message: UserMessage, reporter: HeadlessReporter, out: Output) -> int:

@@ -374,12 +374,14 @@ class Bridge:
         from dataclasses import replace
 
         from reactagent_tui.core.errors import ConfigError
+        from reactagent_tui.core.mcp.oauth_browser import browser_of
         from reactagent_tui.core.runtime import Runtime
 
         options = self.start_with.make_options()
         if isinstance(options, int):
             raise ConfigError("the command line could not be used")
         runtime = Runtime.load(agent.reporter, options)
+        runtime.servers.browser = browser_of(runtime.env)
         if self.start_with.after_load is not None:
             self.start_with.after_load(runtime)
         demo = options.demo

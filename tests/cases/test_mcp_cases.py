@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes.mcp_place import DEAD, McpPlace, fake
 from tests.fakes.model_server import ModelServer, ask_tools, say
+from tests.fakes.oauth_server import login_server
 from tests.fakes.program import Place, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.external]
@@ -66,6 +69,28 @@ def test_esc_in_a_call_reaches_the_server(place: Place, server: ModelServer) -> 
         eventually(lambda: servers.noted("cancelled slow"), "the cancellation")
         terminal.send("again\r")
         terminal.wait("after that")
+
+
+def test_a_login_from_the_list_of_servers(place: Place, server: ModelServer, tmp_path: Path) -> None:
+    browser = tmp_path / "browser.py"
+    browser.write_text("import sys, urllib.request; urllib.request.urlopen(sys.argv[1])", "utf-8")
+    place.env["BROWSER"] = f"{sys.executable} -S {browser}"
+    with login_server() as (desk, base):
+        McpPlace(place, {"tickets": {"url": f"{base}/mcp"}})
+        with place.screen(shows="tickets needs a login") as terminal:
+            assert desk.done == []
+            terminal.send("/mcp\r")
+            terminal.wait("login needed", "i log in")
+            desk.other_state = True
+            terminal.send("i")
+            terminal.wait("MCP login", "/authorize?")
+            terminal.press_until_gone("\x1b", "1-2 choose")
+            terminal.wait("The login to tickets was cancelled.")
+            desk.other_state = False
+            terminal.send("/mcp login tickets\r")
+            terminal.wait("Logged in to tickets.")
+            terminal.send("/mcp\r")
+            terminal.wait("15 tools")
 
 
 def test_the_demo_uses_a_tool(place: Place, server: ModelServer) -> None:

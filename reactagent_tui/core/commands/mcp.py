@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from reactagent_tui.core.commands.mcp_login import log_in, log_out
 from reactagent_tui.core.commands.registry import Command, CommandResult, Host, Translate
 from reactagent_tui.core.display import DisplayBlock, OutputBlock, TableBlock, TextBlock, clean
 from reactagent_tui.core.errors import StorageError
@@ -14,7 +15,9 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.money import format_tokens
 from reactagent_tui.core.tools.session_servers import SessionServers
 
-USAGE = "[server | enable|disable server[/tool] | reset server|all | restart server|all | log server]"
+USAGE = (
+    "[server | enable|disable server[/tool] | reset server|all | restart server|all | login|logout server | log server]"
+)
 LOG_LINES = 40
 _DESCRIPTION = 100
 
@@ -45,7 +48,11 @@ async def show_mcp(host: Host, arguments: str) -> CommandResult:
             return CommandResult((TextBlock(t("mcp.restarted", server=server.name)),))
         case ["log", name] if (server := servers.find(name)) is not None:
             return CommandResult((OutputBlock(clean(server.log.tail(LOG_LINES)) or t("mcp.no_log")),))
-        case ["restart" | "reset" | "log", name]:
+        case ["login", name] if (server := servers.find(name)) is not None:
+            return await log_in(host, servers, server)
+        case ["logout", name] if (server := servers.find(name)) is not None:
+            return await log_out(servers, server, t)
+        case ["restart" | "reset" | "log" | "login" | "logout", name]:
             return _unknown(name, t)
         case _:
             server = servers.find(arguments.strip())
@@ -61,6 +68,8 @@ def server_table(servers: SessionServers, t: Translate) -> TableBlock:
 
 def _row(state: ServerState, t: Translate) -> tuple[str, ...]:
     about = state.reason if state.phase == "failed" else f"{state.transport} · {state.origin}"
+    if state.phase == "login":
+        about = t("mcp.login.how", server=state.name)
     tokens = format_tokens(state.tokens) if state.tools else ""
     return (clean(state.name), t(f"mcp.state.{state.phase}"), str(state.tools or ""), tokens, " ".join(about.split()))
 

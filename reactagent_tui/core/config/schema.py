@@ -201,6 +201,19 @@ class PlanSettings(Section):
         return "none" if value is None or value is False else value
 
 
+class McpOauthEntry(Section):
+    """How the program logs in to a server; without it, it registers itself."""
+
+    client_id: str | None = None
+    client_secret: SecretStr | None = None
+    client_metadata_url: str | None = None
+    """The https address of a document that describes the client: its id then."""
+    scopes: tuple[str, ...] = ()
+    """Instead of those that the server names."""
+    callback_port: Annotated[int, Field(ge=0, le=65_535)] = 0
+    """On 127.0.0.1; 0: any that is free."""
+
+
 class McpServerEntry(Section):
     """A server of the Model Context Protocol: a command that is started, or an address."""
 
@@ -210,8 +223,9 @@ class McpServerEntry(Section):
     cwd: str | None = None
     url: str | None = None
     type: Literal["stdio", "http", "sse"] | None = None
-    """None: `http` with a url, `stdio` otherwise."""
+    """None: `stdio` without a url, `sse` with one that ends in /sse, `http` with another."""
     headers: dict[str, SecretStr] = Field(default_factory=dict)
+    oauth: McpOauthEntry | None = None
     enabled: bool = True
     disabled_tools: tuple[str, ...] = ()
     start_timeout: Seconds = 30.0

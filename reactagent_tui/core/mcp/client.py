@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from reactagent_tui.core.mcp.catalogue import Catalogue, read_prompts, read_resources, read_tools
 from reactagent_tui.core.mcp.config import ServerConfig
@@ -16,13 +16,13 @@ from reactagent_tui.core.mcp.elicit import fill_in, visit
 from reactagent_tui.core.mcp.greeting import CLIENT, greeting, knock
 from reactagent_tui.core.mcp.ports import CallPort, SampleRequest
 from reactagent_tui.core.mcp.results import RemoteResult, read_contents, read_parts, read_result
-from reactagent_tui.core.mcp.sdk import HTTP_MODULES, SSE_MODULES, SdkImport
+from reactagent_tui.core.mcp.sdk import HTTP_MODULES, SdkImport
 from reactagent_tui.core.mcp.stdio import ServerError, ServerGone, Spawn, StdioPipe, stdio_link
 
+if TYPE_CHECKING:
+    from reactagent_tui.core.mcp.http_streams import HttpWatch
+
 log = logging.getLogger(__name__)
-_HTTP_IDLE = 600.0
-"""Seconds without a byte while a server owes an answer."""
-_CONNECT = 15.0
 _EXIT_CODE = 0.2
 """Seconds: a closed pipe comes a moment before the exit code."""
 
@@ -38,8 +38,8 @@ class Surroundings:
     log_file: Path
     note: Callable[[bytes], None]
     """Writes to the server's log."""
-    auth: Callable[[ServerConfig], Any] | None = None
-    """Makes what signs HTTP requests."""
+    auth: Callable[[ServerConfig], Awaitable[Any]] | None = None
+    """Makes what signs requests to a server with an address; None: they go unsigned."""
 
 
 @dataclass
@@ -63,6 +63,7 @@ class Connection:
         """The server says that its lists are other ones now."""
         self._around = around
         self._pipe: StdioPipe | None = None
+        self._watch: HttpWatch | None = None
         self._calls: list[_Call] = []
         self._abandoned: set[asyncio.Future[Any]] = set()
         self._session: Any = None
@@ -71,7 +72,19 @@ class Connection:
     @property
     def ending(self) -> str:
         """How a connection that is lost ended."""
-        return "the connection was closed" if self._pipe is None else self._pipe.ending()
+        if self._pipe is not None:
+            return self._pipe.ending()
+        return self.refusal or "the connection was closed"
+
+    @property
+    def refusal(self) -> str:
+        """Why a server with an address ended it; "": not known."""
+        return "" if self._watch is None else self._watch.reason
+
+    @property
+    def needs_login(self) -> bool:
+        """The server refused us, and nothing but a login helps."""
+        return self._watch is not None and self._watch.needs_login
 
     def leave(self) -> None:
         """The program ends: its process is seen off by others, nobody waits for it here."""
@@ -163,7 +176,9 @@ class Connection:
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 self.lost.set()
-                raise ServerGone(error.message) from error
+                raise ServerGone(self.refusal or error.message) from error
+            if self._watch is not None and self.lost.is_set():
+                raise ServerGone(self.ending) from error
             raise ServerError(error.message) from error
         except ValueError as error:
             raise ServerError(f"an answer that the protocol does not know: {error}") from error
@@ -255,8 +270,27 @@ class Connection:
 
     async def open(self, stack: contextlib.AsyncExitStack) -> None:
         """Start or reach the server and shake hands. Raises OSError, ServerGone, and what the SDK raises."""
-        pipe = self._pipe = StdioPipe(self._around.note, greeting()) if self.config.transport == "stdio" else None
-        read, write = await (self._http(stack) if pipe is None else self._stdio(stack, pipe))
+        if self.config.transport == "stdio":
+            await self._open(stack, None)
+            return
+        await knock(self.config.url)
+        await self._sdk.finished(HTTP_MODULES)
+        try:
+            async with contextlib.AsyncExitStack() as first:
+                await self._open(first, self.config.transport)
+                await stack.enter_async_context(first.pop_all())
+        except (ServerError, ExceptionGroup) as error:
+            if self._watch is None or not self._watch.may_be_older or self.config.transport == "sse":
+                raise
+            self._around.note(f"reactagent: streamable HTTP: {innermost(error)}; SSE is tried\n".encode())
+            await self._open(stack, "sse")
+
+    async def _open(self, stack: contextlib.AsyncExitStack, kind: Literal["http", "sse"] | None) -> None:
+        pipe = self._pipe = None if kind else StdioPipe(self._around.note, greeting())
+        if pipe is None:
+            read, write = await stack.enter_async_context(self._http_streams(kind or "http"))
+        else:
+            read, write = await self._stdio(stack, pipe)
         from mcp.client.session import ClientSession
         from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
         from mcp_types import Implementation
@@ -305,32 +339,22 @@ class Connection:
         if self._pipe is not None and self._pipe.child is not None:
             await asyncio.wait((self._pipe.child.exited,), timeout=_EXIT_CODE)
 
-    async def _http(self, stack: contextlib.AsyncExitStack) -> tuple[Any, Any]:
-        await knock(self.config.url)
-        await self._sdk.finished(SSE_MODULES if self.config.transport == "sse" else HTTP_MODULES)
-        return await stack.enter_async_context(self._http_streams())
-
     @contextlib.asynccontextmanager
-    async def _http_streams(self) -> AsyncGenerator[tuple[Any, Any]]:
-        config = self.config
-        auth = None if self._around.auth is None else self._around.auth(config)
-        if config.transport == "sse":
-            from mcp.client.sse import sse_client
+    async def _http_streams(self, kind: Literal["http", "sse"]) -> AsyncGenerator[tuple[Any, Any]]:
+        from reactagent_tui.core.mcp.http_streams import HttpWatch, http_streams
 
-            async with sse_client(
-                config.url, headers=dict(config.headers), timeout=_CONNECT, sse_read_timeout=_HTTP_IDLE, auth=auth
-            ) as streams:
-                yield streams
-            return
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        timeout = httpx2.Timeout(_CONNECT, read=_HTTP_IDLE)
-        async with (
-            httpx2.AsyncClient(headers=dict(config.headers), timeout=timeout, auth=auth) as client,
-            streamable_http_client(config.url, http_client=client) as streams,
-        ):
+        self.lost.clear()
+        self._watch = HttpWatch(self.config, self.lost)
+        auth = None if self._around.auth is None else await self._around.auth(self.config)
+        async with http_streams(self.config, kind, self._watch, auth) as streams:
             yield streams
+
+
+def innermost(error: BaseException) -> BaseException:
+    """What went wrong: the SDK wraps it into groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
 
 
 def _progress_line(progress: float, total: float | None, message: str | None) -> str:

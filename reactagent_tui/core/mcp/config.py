@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import urlsplit
 
 from reactagent_tui.core.config.schema import McpServerEntry
 from reactagent_tui.core.errors import ConfigError
+from reactagent_tui.core.mcp.oauth_settings import OauthSettings, oauth_settings
 from reactagent_tui.core.trust import PROJECT_SERVERS
 
 Transport = Literal["stdio", "http", "sse"]
@@ -35,6 +37,7 @@ class ServerConfig:
     """Beside what every child gets."""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    oauth: OauthSettings = field(default_factory=OauthSettings)
     enabled: bool = True
     tools_off: frozenset[str] = frozenset()
     timeout: float = START_TIMEOUT
@@ -45,6 +48,12 @@ class ServerConfig:
     """The file that names it."""
     problem: str = ""
     """Why it cannot be started as it is written."""
+
+    @property
+    def signs_itself(self) -> bool:
+        """Do the configured headers say who we are? They win over a login."""
+        found = (value for name, value in self.headers.items() if name.lower() == "authorization")
+        return any(value.strip().lower() not in ("", "bearer") for value in found)  # a variable may be empty
 
 
 def configured_servers(
@@ -58,6 +67,8 @@ def configured_servers(
     for name, entry in own.items():
         fields = entry.model_dump(exclude_none=True)
         fields["headers"] = {key: value.get_secret_value() for key, value in entry.headers.items()}
+        if entry.oauth is not None and entry.oauth.client_secret is not None:
+            fields["oauth"] = {**fields["oauth"], "client_secret": entry.oauth.client_secret.get_secret_value()}
         found[name] = server_of(name, fields, {}, "config.yaml")
     files = [user_file, *((workdir / path for path in PROJECT_SERVERS) if trusted else ())]
     for file in files:
@@ -131,6 +142,7 @@ def server_of(name: str, entry: Mapping[str, Any], env: Mapping[str, str], origi
         env=_texts(entry.get("env"), env, missing),
         url="" if transport == "stdio" else url,
         headers=_texts(entry.get("headers"), env, missing),
+        oauth=oauth_settings(entry.get("oauth"), text),
         enabled=entry.get("enabled", True) is not False and entry.get("disabled", False) is not True,
         tools_off=frozenset(map(str, (*_list(entry.get("disabled_tools")), *_list(entry.get("disabledTools"))))),
         timeout=_seconds(entry.get("start_timeout")) or START_TIMEOUT,
@@ -151,8 +163,10 @@ def _transport(entry: Mapping[str, Any], url: str) -> Transport:
     kind = entry.get("type") or entry.get("transport") or ""
     if kind == "sse":
         return "sse"
-    if kind in _HTTP or (url and not entry.get("command")):
+    if kind in _HTTP:
         return "http"
+    if url and not entry.get("command"):
+        return "sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http"
     return "stdio"
 
 

@@ -27,8 +27,13 @@ _MODULES = (
     "mcp.client.session",
 )
 """In steps of at most 0.1 s."""
-HTTP_MODULES = (*_MODULES, "httpx2", "mcp.client.streamable_http")
-SSE_MODULES = (*_MODULES, "httpx2", "mcp.client.sse")
+HTTP_MODULES = (
+    *_MODULES,
+    "httpx2",
+    "mcp.client.streamable_http",
+    "mcp.client.sse",
+    "reactagent_tui.core.mcp.http_streams",
+)
 _LOOK_AGAIN = 0.05
 _LONGEST_DELAY = 5.0
 """Seconds that a user who types puts it off for, all steps together."""

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from reactagent_tui.core.mcp.catalogue import Catalogue, RemoteTool
-from reactagent_tui.core.mcp.client import Connection, Surroundings
+from reactagent_tui.core.mcp.client import Connection, Surroundings, innermost
 from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.ports import CallPort
 from reactagent_tui.core.mcp.results import RemoteResult
@@ -22,7 +22,8 @@ from reactagent_tui.core.mcp.stdio import ServerError, ServerGone
 
 log = logging.getLogger(__name__)
 
-ServerPhase = Literal["off", "starting", "ready", "failed"]
+ServerPhase = Literal["off", "starting", "ready", "failed", "login"]
+"""`login`: it waits for the user to log in."""
 RESTARTS = 1
 _GONE = 2.5
 """Seconds that closing waits for a server's task."""
@@ -77,6 +78,8 @@ class McpServer:
         self._phase: ServerPhase = "off"
         self._since = time.monotonic()
         self._reason = ""
+        self._refused = False
+        """The last connection ended because nobody is logged in."""
 
     # -- what it is -------------------------------------------------------------------------
 
@@ -153,6 +156,10 @@ class McpServer:
             return
         for attempt in range(RESTARTS + 1):
             was_ready, reason = await self._once()
+            if self._refused:
+                self._reason = ""
+                self._set("login")
+                return
             if not was_ready or attempt == RESTARTS:
                 self._fail(reason)
                 return
@@ -183,9 +190,10 @@ class McpServer:
         except Exception as error:
             # the border to other people's servers: whatever they or the SDK do ends this one server only
             log.info("server %s: %s", self.name, error, exc_info=not isinstance(error, (OSError, ServerError)))
-            return was_ready, _in_words(error)
+            return was_ready, connection.refusal or _in_words(error)
         finally:
             self._connection = self._link = None
+            self._refused = connection.needs_login
 
     async def _serve(self, connection: Connection) -> None:
         """Until the connection is lost; reads the lists again whenever the server says that they changed."""
@@ -227,14 +235,17 @@ class McpServer:
     def _connected(self) -> Connection:
         if self._connection is None or not self.is_ready:
             told = f": {self._reason}" if self._reason else ""
+            if self._phase == "login":
+                raise ServerGone(
+                    f"the server {self.name} needs a login: the user can do it with /mcp login {self.name}"
+                )
             raise ServerGone(f"the server {self.name} is {self._phase}{told}")
         return self._connection
 
 
 def _in_words(error: BaseException) -> str:
-    """The innermost reason: the SDK wraps what went wrong into groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    """The innermost reason."""
+    error = innermost(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     text = str(error).strip() or type(error).__name__

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from reactagent_tui.core.mcp.oauth_access import LoginDesk
 from reactagent_tui.core.mcp.server import McpServer, ServerState
 from reactagent_tui.core.mcp.servers import ServerSet
 from reactagent_tui.core.tools.base import Tool
@@ -42,6 +43,8 @@ class SessionServers:
     sample: Sampler
     defer_above: int
     """Tokens of schemas from which tools are hidden behind the search."""
+    desk: LoginDesk | None = None
+    """Where the user logs in to servers."""
     changed: Callable[[], None] = lambda: None
     loaded: list[str] = field(default_factory=list[str])
     """Hidden tools that the model asked for, in that order."""

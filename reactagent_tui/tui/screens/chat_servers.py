@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reactagent_tui.core.display import clean_line
@@ -23,6 +24,8 @@ def server_changed(chat: ChatScreen, event: ServerStateChanged) -> None:
     before = chat.servers.get(event.server)
     chat.servers[event.server] = event
     chat.status.show_servers(servers_line(chat.servers.values(), chat.t))
+    if event.state == "login" and (before is None or before.state != "login"):
+        chat.transcript.add_notice(chat.t("mcp.login.needed", server=clean_line(event.server)), level="warn")
     if event.state == "failed" and (before is None or before.state != "failed"):
         chat.transcript.add_notice(chat.t("mcp.failed", server=event.server, reason=event.reason), level="warn")
 
@@ -82,4 +85,8 @@ def open_servers(chat: ChatScreen) -> None:
     async def act(verb: str, target: str) -> None:
         await bridge.command("mcp", f"{verb} {target}")
 
-    chat.app.push_screen(McpScreen(chat.t, look, act))
+    def left(login: str | None) -> None:
+        if login is not None:
+            chat.run_worker(partial(chat._core_command, f"/mcp login {login}"), exit_on_error=False)
+
+    chat.app.push_screen(McpScreen(chat.t, look, act), left)

@@ -33,6 +33,7 @@ _STYLES = {
     "ready": ("●", "$success"),
     "failed": ("✕", "$error"),
     "off": ("○", "$text-muted"),
+    "login": ("◌", "$warning"),
 }
 
 
@@ -61,8 +62,11 @@ Act = Callable[[str, str], Awaitable[object]]
 """A verb of `/mcp` and what it is for."""
 
 
-class McpScreen(Screen[None]):
-    """Arrows choose a server, Enter goes into its tools, space switches, r restarts, l shows the log, ESC goes back."""
+class McpScreen(Screen[str | None]):
+    """Arrows choose a server, Enter goes into its tools, space switches, r restarts, l shows the log, ESC goes back.
+
+    It ends with the name of the server to log in to, if any: the questions of a login are asked in the chat.
+    """
 
     DEFAULT_CSS = """
     McpScreen { background: $background; layout: vertical; }
@@ -116,6 +120,8 @@ class McpScreen(Screen[None]):
                 self._switch(self.chosen)
             case "r" | "R" if self.chosen is not None:
                 self._do("restart" if event.key == "r" else "reset", self.chosen.state.name)
+            case "i" if self.chosen is not None and self.chosen.state.transport != "stdio":
+                self.dismiss(self.chosen.state.name)
             case "l":
                 self._log, self._tool, self._tail.up = not self._log, None, 0
             case key if key in SCROLL:
@@ -206,6 +212,8 @@ class McpScreen(Screen[None]):
             told = f"{told} {format_seconds(max(self._clock() - state.since, 0.0))}"
         right = Content.styled(told, "$text-muted")
         about = state.reason if state.phase == "failed" else f"{state.transport} · {short_path(Path(state.origin))}"
+        if state.phase == "login":
+            about = self._t("mcp.login.how", server=state.name)
         room = max(width - 8 - _NAME - right.cell_length, 1)
         name = pad(cut(clean_line(state.name), _NAME), _NAME)
         left = Content.assemble((glyph, style), " ", name, " ", cut(clean_line(about), room))
@@ -257,4 +265,6 @@ class McpScreen(Screen[None]):
             ("mcp.key_reset", 0),
             ("picker.key_back", 9),
         )
+        if self.chosen is not None and self.chosen.state.transport != "stdio":
+            keys = (*keys[:-1], ("mcp.key_login", 6), keys[-1])
         return [keys_line(self._t, keys, width)]

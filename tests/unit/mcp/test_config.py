@@ -8,6 +8,7 @@ from typing import Any
 
 from reactagent_tui.core.config.schema import McpServerEntry
 from reactagent_tui.core.mcp.config import configured_servers, entries_of, server_of
+from reactagent_tui.core.mcp.oauth_settings import OauthSettings
 
 
 def read(entry: dict[str, Any], **env: str) -> Any:
@@ -23,6 +24,10 @@ def test_the_shapes_of_other_tools() -> None:
     assert read({"type": "streamable-http", "url": "https://a.b/mcp"}).transport == "http"
     assert read({"type": "sse", "url": "https://a.b/sse"}).transport == "sse"
     assert read({"url": "https://a.b/mcp"}).transport == "http"
+    assert read({"transport": "sse", "url": "https://a.b/x"}).transport == "sse"
+    assert read({"url": "https://a.b/v1/sse/?key=1"}).transport == "sse"
+    assert read({"type": "http", "url": "https://a.b/sse"}).transport == "http"
+    assert read({"url": "https://a.b/mcp?next=/sse"}).transport == "http"
     assert read({"serverUrl": "https://a.b/mcp", "timeout": 5, "alwaysAllow": ["x"]}).problem == ""
     zed = read({"source": "custom", "command": {"path": "uvx", "args": ["t"], "env": {"B": "2"}}})
     assert zed.command == ("uvx", "t")
@@ -43,6 +48,27 @@ def test_variables() -> None:
     assert not found.problem
     assert "secret" not in repr(found)
     assert "T is not set" in read(entry, HOME="/h", C="c").problem
+
+
+def test_what_a_login_needs() -> None:
+    own = {"client_id": "${ID}", "client_secret": "s3cret", "scopes": ["a", "b"], "callback_port": 4000}
+    others = {"clientId": "i", "clientSecret": "s3cret", "scope": "a b", "callbackPort": "4000"}
+    for entry in (own, others):
+        found = read({"url": "https://a.b/mcp", "oauth": entry}, ID="i").oauth
+        assert found == OauthSettings("i", "s3cret", scopes=("a", "b"), callback_port=4000)
+        assert "s3cret" not in repr(found)
+    for odd in (None, "yes", [], {"scopes": 5, "callback_port": -1}, {"callback_port": 70_000}, {"client_id": None}):
+        assert read({"url": "https://a.b/mcp", "oauth": odd}).oauth == OauthSettings()
+    entry = McpServerEntry.model_validate({"url": "https://a.b/mcp", "oauth": own})
+    assert "s3cret" not in repr(entry)
+    (config,) = configured_servers({"x": entry}, Path("none"), Path("none"), {}, trusted=False)
+    assert config.oauth.client_secret == "s3cret"
+
+
+def test_which_headers_say_who_we_are() -> None:
+    for value, signs in (("Bearer t", True), ("Basic dTpw", True), ("Bearer ", False), ("", False)):
+        assert read({"url": "https://a.b", "headers": {"authorization": value}}).signs_itself is signs
+    assert not read({"url": "https://a.b", "headers": {"X-Key": "k"}}).signs_itself
 
 
 def test_what_cannot_be_started_says_why() -> None:

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.external
 
 LEAN = """
 import asyncio, sys
-from reactagent_tui.core.mcp.sdk import HTTP_MODULES, SSE_MODULES, SdkImport
+from reactagent_tui.core.mcp.sdk import HTTP_MODULES, SdkImport
 
 async def main():
     sdk = SdkImport()
-    await asyncio.gather(sdk.finished(), sdk.finished(HTTP_MODULES), sdk.finished(SSE_MODULES))
+    await asyncio.gather(sdk.finished(), sdk.finished(HTTP_MODULES))
 
 asyncio.run(main())
 print([name for name in ("mcp.server", "mcp.client.client", "starlette", "uvicorn") if name in sys.modules])
