@@ -57,10 +57,11 @@ class SessionLike(PipelineSession, Protocol):
     jobs: SessionJobs
     todo: TodoList
     agents: SessionAgents | None
-    toolkit: Toolkit
     without_skills: frozenset[str]
     servers: SessionServers | None
 
+    @property
+    def offered(self) -> Toolkit: ...
     @property
     def counter(self) -> WindowCounter: ...
     def compact(self, focus: str = "") -> Compacting: ...

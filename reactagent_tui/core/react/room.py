@@ -18,7 +18,7 @@ from reactagent_tui.core.errors import ContextOverflowError, ProviderError
 from reactagent_tui.core.events import AgentEvent, CompactionDone, Notice
 from reactagent_tui.core.llm.overflow import learn_window, overflow_in
 from reactagent_tui.core.messages import Message, ToolResult, UserMessage
-from reactagent_tui.core.react.counting import newest_that_fit, prompt_room
+from reactagent_tui.core.react.counting import prompt_room, request_window
 from reactagent_tui.core.react.state import RunSetup
 from reactagent_tui.core.react.summary import HEAD, NOTE_TOKENS, NoSummary, loaded_skills, summarise
 from reactagent_tui.core.sessions.marks import TAIL, Mark, boundary, last_prompt, mask, maskable
@@ -72,8 +72,7 @@ class Room:
         """Tokens of the next request, old turns that are left out not counted."""
         setup = self.setup
         tools = setup.toolkit.specs()
-        chosen = newest_that_fit(setup.counter, setup.provider.info, setup.system(), tools, self.view())
-        return self.fixed() + chosen.tokens
+        return request_window(setup.counter, setup.provider.info, setup.system(), tools, setup.history).used
 
     def whole(self) -> int:
         """Tokens of instructions, tools and everything that the marks leave."""
