@@ -22,7 +22,6 @@ from reactagent_tui.core.events import (
     RunStarted,
     SessionChanged,
 )
-from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
@@ -40,10 +39,10 @@ from reactagent_tui.core.remembering import Recall, note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
     CurrentProvider,
-    FallbackChain,
     RunGuard,
     abandoned_result,
     close_open_calls,
+    fallback_chain,
 )
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
@@ -196,6 +195,8 @@ class LiveSession(SessionState):
 
     def take_fallback(self) -> bool:
         """Go on with the next model of the chain instead of waiting for this one; False: nothing waits."""
+        if isinstance(self._command, Compacting):
+            return self._command.take_fallback()
         return self._controller is not None and self._controller.take_fallback()
 
     def allow_repeats(self, times: int) -> None:
@@ -357,7 +358,7 @@ class LiveSession(SessionState):
             debug=self.debug,
             hooks=guard.run_hooks,
         )
-        setup.fallbacks = self._fallbacks(setup, current)
+        setup.fallbacks = fallback_chain(self, setup, current)
         return setup
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
@@ -437,14 +438,3 @@ class LiveSession(SessionState):
         steered = self._queue.take_steered()
         self.unasked.heed(steered)
         return (*steered, *told)
-
-    def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
-        if not self.fallback_models or self.make_provider is None:
-            return None
-
-        def use(provider: ChatProvider) -> None:
-            self.set_provider(provider)
-            current.renew()
-            setup.counter = self.counter
-
-        return FallbackChain(self.fallback_models, self.make_provider, use)

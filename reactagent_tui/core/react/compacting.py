@@ -22,6 +22,7 @@ class Compacting:
         self.focus = focus
         self.outcome: Outcome | None = None
         """None after the end: it was stopped."""
+        self._room = Room(setup, self._emit)
         self.done = asyncio.Event()
         self._work: asyncio.Task[Outcome] | None = None
         self._interrupted = False
@@ -31,6 +32,10 @@ class Compacting:
         self._interrupted = True
         if self._work is not None:
             self._work.cancel()
+
+    def take_fallback(self) -> bool:
+        """Go on with the next model instead of waiting; False: nothing waits."""
+        return self._room.patience.take_fallback()
 
     async def run(self) -> None:
         """Compact. Never raises but when cancelled from outside."""
@@ -46,8 +51,7 @@ class Compacting:
     async def _compact(self) -> None:
         if self._interrupted:
             return
-        room = Room(self.setup, self._emit)
-        self._work = asyncio.create_task(room.compact(self.focus, 0, asked=True), name="compaction")
+        self._work = asyncio.create_task(self._room.compact(self.focus, 0, asked=True), name="compaction")
         try:
             self.outcome = await asyncio.shield(self._work)
         except asyncio.CancelledError:

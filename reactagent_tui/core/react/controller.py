@@ -163,7 +163,7 @@ class ReActController:
 
     def take_fallback(self) -> bool:
         """Go on with the next model of the chain instead of waiting; False: nothing waits."""
-        return self.attempts.take_fallback()
+        return self.room.patience.take_fallback()
 
     def stop_call(self, call_id: str) -> bool:
         """Interrupt one tool call; the run goes on."""

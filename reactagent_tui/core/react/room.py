@@ -19,6 +19,7 @@ from reactagent_tui.core.events import AgentEvent, CompactionDone, Notice
 from reactagent_tui.core.llm.overflow import learn_window, overflow_in
 from reactagent_tui.core.messages import Message, ToolResult, UserMessage
 from reactagent_tui.core.react.counting import prompt_room, request_window
+from reactagent_tui.core.react.patience import Patience
 from reactagent_tui.core.react.state import RunSetup
 from reactagent_tui.core.react.summary import HEAD, NOTE_TOKENS, NoSummary, loaded_skills, summarise
 from reactagent_tui.core.sessions.marks import TAIL, Mark, boundary, last_prompt, mask, maskable
@@ -52,6 +53,8 @@ class Room:
     def __init__(self, setup: RunSetup, emit: Emit) -> None:
         self.setup = setup
         self._emit = emit
+        self.patience = Patience(setup, emit)
+        """With failed calls, those of summaries and those of replies."""
 
     # -- figures ----------------------------------------------------------------------------
 
@@ -154,7 +157,7 @@ class Room:
             return Outcome("nothing", before, before)
         self._tell("compact.begins", model=self.setup.provider.info.name)
         try:
-            note = await summarise(self.setup, self._emit, old, focus, step=step)
+            note = await summarise(self.setup, self._emit, self.patience, old, focus, step=step)
         except ProviderError as error:
             return self._failed(str(error), before)
         except NoSummary as error:
