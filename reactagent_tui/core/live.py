@@ -11,8 +11,10 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from reactagent_tui.core import queued_commands
 from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.checkpoints.rewinder import Outcome
 from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
@@ -161,8 +163,12 @@ class LiveSession(SessionState):
 
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
-        if not self.is_running and self._queue:
-            self._start(self._queue.next())
+        while not self.is_running and self._queue:
+            command = self._queue.next_command()
+            if command is None:
+                self._start(self._queue.next())
+            else:
+                queued_commands.begin(self, command)
 
     def resume(self) -> None:
         """Go on where a pause, a stop or a crash left off."""
@@ -311,14 +317,15 @@ class LiveSession(SessionState):
         setup.steer = lambda: (*recall.take(), *self._begin_step(setup, guard, current))
         setup.prepare = recall.find
         controller = self._controller = ReActController(setup)
+        setup.between = partial(queued_commands.between_steps, self, self._queue, controller.room)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
-    def compact(self, focus: str = "") -> Compacting:
+    def compact(self, focus: str = "", *, told: bool = False) -> Compacting:
         """Let the model summarise the beginning of the conversation; ESC stops it. Raises RuntimeError while busy."""
         if self.is_running:
             raise RuntimeError("a run is going in this session")
         guard = self._guard = RunGuard(self.file, self.reporter)
-        work = Compacting(self._setup(guard, CurrentProvider(lambda: self.provider)), focus)
+        work = Compacting(self._setup(guard, CurrentProvider(lambda: self.provider)), focus, told=told)
         self.occupy(work)
         return work
 

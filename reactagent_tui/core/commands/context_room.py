@@ -91,6 +91,7 @@ class _Session(Protocol):
     def offered(self) -> Toolkit: ...
     @property
     def counter(self) -> WindowCounter: ...
+    def hold(self, message: UserMessage, kind: Literal["steer", "follow_up", "command"]) -> None: ...
     def compact(self, focus: str = "") -> Compacting: ...
     def room(self) -> Room: ...
 
@@ -225,6 +226,10 @@ class SessionContext:
         work = self._session.compact(focus)
         await work.done.wait()
         return work.outcome
+
+    def queue(self, command: str) -> None:
+        """Let a command of this kind wait for what runs."""
+        self._session.hold(UserMessage(command), "command")
 
     async def trim(self) -> int:
         """Take out all old outputs; the tokens that frees. Raises RuntimeError while busy."""

@@ -17,9 +17,11 @@ log = logging.getLogger(__name__)
 class Compacting:
     """One compaction. `outcome` is there when `done` is."""
 
-    def __init__(self, setup: RunSetup, focus: str = "") -> None:
+    def __init__(self, setup: RunSetup, focus: str = "", *, told: bool = False) -> None:
+        """`told`: its outcome is a notice; else whoever waits for it says so."""
         self.setup = setup
         self.focus = focus
+        self._told = told
         self.outcome: Outcome | None = None
         """None after the end: it was stopped."""
         self._room = Room(setup, self._emit)
@@ -44,6 +46,8 @@ class Compacting:
             await self._compact()
         finally:
             self.done.set()
+            if self._told:
+                self._room.tell_outcome(self.outcome)
             reason, stop = ("INTERRUPTED", StopReport()) if self.outcome is None else ("ANSWER", None)
             result = RunResult(reason, "", NOTHING_USED, NOTHING_SPENT, 0, 0.0, stop=stop)
             self._emit(RunEnded, result.event_values())

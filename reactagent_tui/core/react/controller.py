@@ -175,6 +175,7 @@ class ReActController:
         await self.setup.prepare()
         while True:
             await self._check_limits()
+            await self.setup.between(self.step)
             self._take_steered()
             self.step += 1
             self.executor.forget()

@@ -95,7 +95,7 @@ class Room:
         if used >= COMPACT_AT * size and counter.memory.compact and not hopeless:
             outcome = await self.compact("", step)
             if outcome.ending == "done":
-                self._tell("compact.done", before=outcome.before, after=outcome.after)
+                self.tell("compact.done", before=outcome.before, after=outcome.after)
             counter.no_gain = used if outcome.ending != "done" or outcome.after > used - LEAST_GAIN * size else 0
         if self.used() > size:  # the last turn alone is too long: its newest outputs go as well
             await self.trim(goal=round(COMPACT_AT * size), tail=0)
@@ -125,7 +125,7 @@ class Room:
             return 0
         chosen = await asyncio.to_thread(_write_all, chosen, list(history.messages))
         history.mark(Mark("trim", max(chosen) + 1, masked=chosen, before=before, after=now))
-        self._tell("context.trimmed", n=len(chosen), before=before, after=now)
+        self.tell("context.trimmed", n=len(chosen), before=before, after=now)
         return before - now
 
     def _path_of(self, result: ToolResult, at: int) -> str:
@@ -155,7 +155,7 @@ class Room:
         freed = sum(map(count, old)) - sum(count(messages[at]) for at in kept) - NOTE_TOKENS
         if not asked and freed < LEAST_GAIN * self.size:
             return Outcome("nothing", before, before)
-        self._tell("compact.begins", model=self.setup.provider.info.name)
+        self.tell("compact.begins", model=self.setup.provider.info.name)
         try:
             note = await summarise(self.setup, self._emit, self.patience, old, focus, step=step)
         except ProviderError as error:
@@ -178,7 +178,7 @@ class Room:
         return Outcome("done", before, after)
 
     def _failed(self, reason: str, before: int) -> Outcome:
-        self._tell("compact.failed", level="warn", reason=reason)
+        self.tell("compact.failed", level="warn", reason=reason)
         return Outcome("failed", before, before, reason)
 
     # -- after an overflow ------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Room:
         before = self.whole()
         if told.limit is not None and learn_window(self.setup.provider, told.limit):
             self.setup.on_window()
-            self._tell("context.window_learned", limit=told.limit, model=self.setup.provider.info.name)
+            self.tell("context.window_learned", limit=told.limit, model=self.setup.provider.info.name)
         limit = min(self.size, before)
         if told.limit is not None and told.asked is not None and told.asked > told.limit:
             limit = min(limit, round(before * told.limit / told.asked))
@@ -205,10 +205,23 @@ class Room:
             freed += outcome.before - outcome.after
         fits = self.used() < before
         if freed or fits:
-            self._tell("context.recovered", level="warn", before=before, after=self.used())
+            self.tell("context.recovered", level="warn", before=before, after=self.used())
         return bool(freed) or fits
 
-    def _tell(self, key: str, *, level: Literal["info", "warn"] = "info", **params: Any) -> None:
+    def tell_outcome(self, outcome: Outcome | None) -> None:
+        """The notice of a compaction that nobody waits for; a failure has told itself. None: it was stopped."""
+        match outcome:
+            case None:
+                self.tell("compact.stopped", level="warn")
+            case Outcome(ending="done", before=before, after=after):
+                self.tell("compact.done", before=before, after=after)
+            case Outcome(ending="nothing"):
+                self.tell("compact.nothing")
+            case _:
+                pass
+
+    def tell(self, key: str, *, level: Literal["info", "warn"] = "info", **params: Any) -> None:
+        """A notice, as part of the run or command that makes room."""
         self._emit(Notice, {"key": key, "params": params, "level": level})
 
 
