@@ -209,7 +209,7 @@ class CompactionDone(EventBase):
 class QueuedMessage:
     id: str
     text: str
-    kind: Literal["steer", "follow_up"]
+    kind: Literal["steer", "follow_up", "command"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

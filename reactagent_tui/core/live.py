@@ -11,8 +11,10 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from reactagent_tui.core import queued_commands
 from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.checkpoints.rewinder import Outcome
 from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
@@ -22,7 +24,6 @@ from reactagent_tui.core.events import (
     RunStarted,
     SessionChanged,
 )
-from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
@@ -41,10 +42,10 @@ from reactagent_tui.core.remembering import Recall, note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
     CurrentProvider,
-    FallbackChain,
     RunGuard,
     abandoned_result,
     close_open_calls,
+    fallback_chain,
 )
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
@@ -155,8 +156,12 @@ class LiveSession(SessionState):
 
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
-        if not self.is_running and self._queue:
-            self._start(self._queue.next())
+        while not self.is_running and self._queue:
+            command = self._queue.next_command()
+            if command is None:
+                self._start(self._queue.next())
+            else:
+                queued_commands.begin(self, command)
 
     def resume(self) -> None:
         """Go on where a pause, a stop or a crash left off."""
@@ -189,6 +194,8 @@ class LiveSession(SessionState):
 
     def take_fallback(self) -> bool:
         """Go on with the next model of the chain instead of waiting for this one; False: nothing waits."""
+        if isinstance(self._command, Compacting):
+            return self._command.take_fallback()
         return self._controller is not None and self._controller.take_fallback()
 
     def allow_repeats(self, times: int) -> None:
@@ -303,14 +310,15 @@ class LiveSession(SessionState):
         setup.steer = lambda: (*recall.take(), *self._begin_step(setup, guard, current))
         setup.prepare = recall.find
         controller = self._controller = ReActController(setup)
+        setup.between = partial(queued_commands.between_steps, self, self._queue, controller.room)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
 
-    def compact(self, focus: str = "") -> Compacting:
+    def compact(self, focus: str = "", *, told: bool = False) -> Compacting:
         """Let the model summarise the beginning of the conversation; ESC stops it. Raises RuntimeError while busy."""
         if self.is_running:
             raise RuntimeError("a run is going in this session")
         guard = self._guard = RunGuard(self.file, self.reporter)
-        work = Compacting(self._setup(guard, CurrentProvider(lambda: self.provider)), focus)
+        work = Compacting(self._setup(guard, CurrentProvider(lambda: self.provider)), focus, told=told)
         self.occupy(work)
         return work
 
@@ -350,7 +358,7 @@ class LiveSession(SessionState):
             debug=self.debug,
             hooks=guard.run_hooks,
         )
-        setup.fallbacks = self._fallbacks(setup, current)
+        setup.fallbacks = fallback_chain(self, setup, current)
         return setup
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:
@@ -430,14 +438,3 @@ class LiveSession(SessionState):
         steered = self._queue.take_steered()
         self.unasked.heed(steered)
         return (*steered, *told)
-
-    def _fallbacks(self, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
-        if not self.fallback_models or self.make_provider is None:
-            return None
-
-        def use(provider: ChatProvider) -> None:
-            self.set_provider(provider)
-            current.renew()
-            setup.counter = self.counter
-
-        return FallbackChain(self.fallback_models, self.make_provider, use)

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from reactagent_tui.core.events import QueuedMessage
 from reactagent_tui.core.messages import UserMessage, message_from_record, message_to_record
 
-QueueKind = Literal["steer", "follow_up"]
+QueueKind = Literal["steer", "follow_up", "command"]
+"""steer: for the next step; follow_up: for the next turn; command: a slash command, for what comes first."""
 
 
 @dataclass
@@ -50,6 +51,20 @@ class MessageQueue:
         self.changed()
         return self._message(first)
 
+    def next_command(self) -> str | None:
+        """Take the oldest when it is a command; None: it is a message, or there is none."""
+        return self.next().text if self._items and self._items[0].kind == "command" else None
+
+    def take_commands(self) -> list[str]:
+        """Take the commands that run at a step boundary: those before the first message of a later turn."""
+        upto = next((at for at, item in enumerate(self._items) if item.kind == "follow_up"), len(self._items))
+        ripe = [item for item in self._items[:upto] if item.kind == "command"]
+        if not ripe:
+            return []
+        self._items = [item for item in self._items if item not in ripe]
+        self.changed()
+        return [self._message(item).text for item in ripe]
+
     def take_back(self, message_id: str | None = None) -> UserMessage | None:
         """Remove a message (the newest when no id is given) and hand it back, whole."""
         for index in range(len(self._items) - 1, -1, -1):
@@ -88,5 +103,6 @@ def queue_of(events: Sequence[Mapping[str, Any]]) -> list[tuple[UserMessage, Que
         except (KeyError, TypeError, ValueError):
             continue
         if isinstance(message, UserMessage):
-            found.append((message, "steer" if item.get("kind") == "steer" else "follow_up"))
+            kind = item.get("kind")
+            found.append((message, kind if kind in ("steer", "command") else "follow_up"))
     return found

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest, StreamDelta, WireRecord
     from reactagent_tui.core.messages import Message
     from reactagent_tui.core.money import CostTotals
+    from reactagent_tui.core.react.counting import WindowCounter
     from reactagent_tui.core.react.executor import RunHooks
+    from reactagent_tui.core.react.state import RunSetup
     from reactagent_tui.core.sessions.marks import Mark, Marks
     from reactagent_tui.core.sessions.store import SessionFile
 
@@ -125,6 +127,35 @@ class FallbackChain:
         """Go on with this one."""
         self._left.remove(name)
         self._use(self._provider(name))
+
+
+class ModelUser(Protocol):
+    """A session, as far as its models go."""
+
+    fallback_models: Sequence[str]
+    make_provider: Callable[[str], ChatProvider] | None
+
+    @property
+    def counter(self) -> WindowCounter: ...
+    def set_provider(self, provider: ChatProvider) -> None: ...
+
+
+def model_switch(session: ModelUser, setup: RunSetup, current: CurrentProvider) -> Callable[[ChatProvider], None]:
+    """What takes a run, in the middle of a step, to another model."""
+
+    def use(provider: ChatProvider) -> None:
+        session.set_provider(provider)
+        current.renew()
+        setup.counter = session.counter
+
+    return use
+
+
+def fallback_chain(session: ModelUser, setup: RunSetup, current: CurrentProvider) -> FallbackChain | None:
+    """The chain of the session for one run; None: it has none."""
+    if not session.fallback_models or session.make_provider is None:
+        return None
+    return FallbackChain(session.fallback_models, session.make_provider, model_switch(session, setup, current))
 
 
 class CurrentProvider:

@@ -76,6 +76,25 @@ def test_b57_the_queue_outlives_stop_and_kill(place: Place, server: ModelServer)
     assert sent.count("gamma three") == 0
 
 
+def test_b57_a_queued_compact_is_seen_taken_back_and_run_as_a_command(place: Place, server: ModelServer) -> None:
+    server.play(shell("sleep 60"))
+    with place.screen("--mode", "auto") as terminal:
+        terminal.send("go\r")
+        terminal.wait_found(r"sleep 60 .*\d s")
+        terminal.send("/compact the port\r")
+        terminal.wait_found(r"queued +/compact the port")
+        terminal.send("\x1b[A")
+        terminal.wait("> /compact the port")
+        terminal.send("\r")
+        terminal.wait_found(r"queued +/compact the port")
+        terminal.send("\x1b")
+        screen = terminal.wait("stopped")
+        assert "/compact the port" in screen
+        terminal.send("\r")
+        terminal.wait("there is nothing before the last messages")
+    assert len(server.exchanges) == 1, "it is no message to the model"
+
+
 def test_b59_a_large_list_reads_only_the_ends(place: Place) -> None:
     """An 80 MB file, one with a torn end, one that is unfinished, and foreign things: all listed, unfinished first."""
     root = place.home / STATE

@@ -26,7 +26,7 @@ from reactagent_tui.core.cost.ledger import Ledger
 from reactagent_tui.core.events import AgentEvent, RetryScheduled, RunEnded
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.messages import UserMessage
-from reactagent_tui.core.react import attempts as attempts_module
+from reactagent_tui.core.react import patience as patience_module
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.retries import retry_delay
@@ -291,7 +291,7 @@ def configuration(base: str) -> str:
 def quick(host: Host) -> Iterator[None]:
     """Retries without waits, no tools that are not played, and the disk need not be asked whether it has all."""
     with (
-        mock.patch.object(attempts_module, "retry_delay", host.retry_delay),
+        mock.patch.object(patience_module, "retry_delay", host.retry_delay),
         mock.patch.object(host.runtime, "_toolkit", return_value=host.tools.all(host)),
         mock.patch("os.fsync"),
     ):

@@ -14,6 +14,7 @@ from reactagent_tui.core.messages import (
     ToolResult,
     UserMessage,
 )
+from reactagent_tui.core.react.counting import SLACK, WindowCounter, WorkingMemory, newest_that_fit, prompt_room
 from reactagent_tui.core.sessions.window import opens_turn, repair, select
 from tests.fakes.strict import complaints
 
@@ -97,18 +98,33 @@ def test_what_is_selected_is_a_valid_request_with_the_last_turn(
         assert list(chosen.messages) == [*note, *last], "only what must stay exceeds the limits"
 
 
-@given(sizes=st.lists(st.integers(1, 20), min_size=1, max_size=40), budget=st.integers(60, 200))
-def test_with_slack_the_beginning_stays_for_many_steps(sizes: list[int], budget: int) -> None:
-    """A history grows turn by turn: what the request begins with changes less often than without slack."""
-
-    def beginnings(slack: float) -> int:
-        shown: list[Message] = []
-        seen: list[Message] = []
-        for n, size in enumerate(sizes):
-            shown.append(UserMessage(f"{n} " + "x" * size))
-            shown = list(select(shown, budget, lambda m: len(m.text), slack=slack).messages)
-            if not seen or seen[-1] is not shown[0]:
-                seen.append(shown[0])
-        return len(seen)
-
-    assert beginnings(0.4) <= beginnings(0.0)
+@given(
+    turns=st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=4), min_size=1, max_size=40),
+    limits=st.sampled_from([WorkingMemory(tokens=400), WorkingMemory(messages=10), WorkingMemory()]),
+)
+def test_a_full_window_keeps_its_beginning_until_two_fifths_of_it_are_new(
+    turns: list[list[int]], limits: WorkingMemory
+) -> None:
+    """The cut moves in large steps: between two moves far more than one turn was added, so caches hit in between."""
+    info = ModelInfo("p", "m", "openai-chat", 1000)
+    counter = WindowCounter(memory=limits)
+    budget = min(prompt_room(info) - counter.fixed("", ()), limits.tokens or 10_000)
+    history: list[Message] = []
+    first: Message | None = None
+    new_tokens = new_messages = 0
+    for n, sizes in enumerate(turns):
+        for at, size in enumerate(sizes):
+            word = f"{n} " + "word " * size
+            message = AssistantMessage((TextPart(word),)) if at else UserMessage(word)
+            history.append(message)
+            new_tokens += counter.message(message)
+            new_messages += 1
+            chosen = newest_that_fit(counter, info, "", (), history)
+            assert chosen.messages[-1] is message
+            if chosen.messages[0] is first:
+                continue
+            last_turn_alone = sum(map(opens_turn, chosen.messages[1:])) == 0
+            if first is not None and not last_turn_alone:
+                enough = SLACK * (limits.messages or 0) if limits.messages else SLACK * budget
+                assert (new_messages if limits.messages else new_tokens) >= enough
+            first, new_tokens, new_messages = chosen.messages[0], 0, 0

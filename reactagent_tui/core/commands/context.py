@@ -33,10 +33,14 @@ async def show_context(host: Host, arguments: str) -> CommandResult:
 
 
 async def compact(host: Host, arguments: str) -> CommandResult:
-    """Let the model summarise what came before the last messages; the words say what matters most."""
+    """Let the model summarise what came before the last messages; the words say what matters most.
+
+    While something runs it waits in the queue.
+    """
     t = host.t
     if host.is_running:
-        return _problem(t("compact.busy"))
+        host.context.queue(f"/compact {arguments}".strip())
+        return CommandResult()
     outcome = await host.context.compact(arguments.strip())
     if outcome is None:
         return CommandResult((TextBlock(t("compact.stopped"), "warn"),), level="error")
@@ -51,10 +55,11 @@ async def compact(host: Host, arguments: str) -> CommandResult:
 
 
 def uncompact(host: Host, _arguments: str) -> CommandResult:
-    """Take the newest compaction or trim back."""
+    """Take the newest compaction or trim back; while something runs it waits in the queue."""
     t = host.t
     if host.is_running:
-        return _problem(t("compact.busy"))
+        host.context.queue("/uncompact")
+        return CommandResult()
     mark = host.context.uncompact()
     if mark is None:
         return CommandResult((TextBlock(t("uncompact.nothing"), "dim"),))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from reactagent_tui.core.cost.price_tag import PriceTag, price_tag
 from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_tools
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolResult, UserMessage
-from reactagent_tui.core.react.counting import newest_that_fit, prompt_room
+from reactagent_tui.core.react.counting import prompt_room, request_window
 from reactagent_tui.core.react.room import Outcome
 from reactagent_tui.core.react.summary import NOTE_TOKENS, as_text
 from reactagent_tui.core.sessions.marks import Mark, boundary, maskable
@@ -80,7 +80,6 @@ class _Runtime(Protocol):
 class _Session(Protocol):
     file: SessionFile
     provider: ChatProvider
-    toolkit: Toolkit
     ledger: Ledger
     without_skills: frozenset[str]
 
@@ -89,7 +88,10 @@ class _Session(Protocol):
     @property
     def is_running(self) -> bool: ...
     @property
+    def offered(self) -> Toolkit: ...
+    @property
     def counter(self) -> WindowCounter: ...
+    def hold(self, message: UserMessage, kind: Literal["steer", "follow_up", "command"]) -> None: ...
     def compact(self, focus: str = "") -> Compacting: ...
     def room(self) -> Room: ...
 
@@ -109,13 +111,13 @@ class SessionContext:
         info, counter = session.provider.info, session.counter
         sections = self._runtime.prompt_sections(session)
         system = "\n\n".join(section.text for section in sections)
-        tools = session.toolkit.specs()
-        seen = session.file.marks.view(session.file.messages)
-        chosen = newest_that_fit(counter, info, system, tools, seen)
+        tools = session.offered.specs()
+        window = request_window(counter, info, system, tools, session.file)
+        chosen = window.chosen
         lines = [*self._section_lines(sections), *self._tool_lines(), *self._message_lines(chosen.messages)]
         return Fill(
             tuple(lines),
-            counter.fixed(system, tools) + chosen.tokens,
+            window.used,
             info.context_size,
             info.context_assumed,
             info.context_size - prompt_room(info),
@@ -168,7 +170,7 @@ class SessionContext:
     def _tool_lines(self) -> list[FillLine]:
         """Built-in tools together, those of a server together."""
         groups: dict[str, list[Any]] = {}
-        for spec in self._session.toolkit.specs():
+        for spec in self._session.offered.specs():
             server = spec.name.split("__")[1] if spec.name.startswith(_MCP) and spec.name.count("__") > 1 else ""
             groups.setdefault(server, []).append(spec)
         scale = self._session.counter.estimator.scale
@@ -224,6 +226,10 @@ class SessionContext:
         work = self._session.compact(focus)
         await work.done.wait()
         return work.outcome
+
+    def queue(self, command: str) -> None:
+        """Let a command of this kind wait for what runs."""
+        self._session.hold(UserMessage(command), "command")
 
     async def trim(self) -> int:
         """Take out all old outputs; the tokens that frees. Raises RuntimeError while busy."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from reactagent_tui.core.agents.pool import SessionAgents
 from reactagent_tui.core.checkpoints.rewinder import Outcome, Rewinder
@@ -57,12 +57,14 @@ class SessionLike(PipelineSession, Protocol):
     jobs: SessionJobs
     todo: TodoList
     agents: SessionAgents | None
-    toolkit: Toolkit
     without_skills: frozenset[str]
     servers: SessionServers | None
 
     @property
+    def offered(self) -> Toolkit: ...
+    @property
     def counter(self) -> WindowCounter: ...
+    def hold(self, message: UserMessage, kind: Literal["steer", "follow_up", "command"]) -> None: ...
     def compact(self, focus: str = "") -> Compacting: ...
     def room(self) -> Room: ...
     def window_told(self) -> None: ...

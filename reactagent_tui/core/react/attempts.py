@@ -5,30 +5,24 @@ Nothing is tried again once text was shown. Thinking that was cut may come again
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from reactagent_tui.core.cost.ledger import Cause
 from reactagent_tui.core.errors import (
-    AuthError,
-    BadRequestError,
-    ConfigError,
     ContextOverflowError,
     ProviderError,
     StreamCutError,
 )
-from reactagent_tui.core.events import AgentEvent, MessageFinished, Notice, RetryScheduled, StepStarted
+from reactagent_tui.core.events import AgentEvent, MessageFinished, Notice, StepStarted
 from reactagent_tui.core.llm.base import ModelRequest, ToolSpec
 from reactagent_tui.core.messages import AssistantMessage, StopReason
 from reactagent_tui.core.react.protocol import Reading, ReplyReader
 from reactagent_tui.core.react.protocols import Change, Dialect
 from reactagent_tui.core.react.reply import ReplyStream
-from reactagent_tui.core.react.retries import RETRIES, retry_delay
 from reactagent_tui.core.react.room import Room, still_too_large
 from reactagent_tui.core.react.state import RunSetup
-from reactagent_tui.core.reporter import ChoiceQuestion
 
 Emit = Callable[[type[AgentEvent], dict[str, Any]], None]
 _Next = Literal["again", "anew", "fresh"]
@@ -47,15 +41,7 @@ class Attempts:
         self.call_id: str | None = None
         self.reply: ReplyStream | None = None
         self._emit = emit
-        self._skip = asyncio.Event()
-        self._waiting = False
-
-    def take_fallback(self) -> bool:
-        """Do not wait any longer for this model: go on with the next one. False: nothing waits."""
-        if not self._waiting:
-            return False
-        self._skip.set()
-        return True
+        self.patience = room.patience
 
     async def read(
         self,
@@ -129,98 +115,12 @@ class Attempts:
                 raise still_too_large(error, made_room=self._made_room) from error
             self._made_room = True
             return "anew"
-        delay = retry_delay(error, attempt, shown=False)
-        if delay is None:
-            return await self._other_way(error)
-        fallback = self._following()
-        return "fresh" if await self._wait(error, attempt, delay, fallback) and self._use(fallback) else "again"
+        return await self.patience.after(error, attempt)
 
     def changed(self, change: Change) -> None:
         """Tell the user that something is done another way from now on."""
         if change.notice is not None:
             self._notice(change.notice, "info", **change.params)
-
-    async def _other_way(self, error: ProviderError) -> _Next | None:
-        """Trying again does not help now: another model, a long wait, or the end, as the user decides."""
-        fallback = None if isinstance(error, (BadRequestError, ContextOverflowError)) else self._following()
-        patience = error.retry_after if error.retryable else None
-        if fallback is None and patience is None:
-            return None
-        options = [("use", "fallback.use")] if fallback is not None else []
-        if patience is not None:
-            options.append(("wait", "fallback.wait"))
-        elif not isinstance(error, AuthError):
-            options.append(("again", "fallback.again"))
-        options.append(("stop", "fallback.stop"))
-        answer = await self.setup.reporter.ask(
-            ChoiceQuestion(
-                "fallback.question",
-                tuple(key for _, key in options),
-                params={
-                    "reason": str(error),
-                    "model": self.setup.provider.info.name,
-                    "other": fallback or "",
-                    "seconds": round(patience or 0),
-                },
-            )
-        )
-        chosen = options[answer.choice][0] if answer.choice is not None and answer.choice < len(options) else None
-        if answer.verdict != "choice":  # nobody is there to ask: the chain was configured for this
-            chosen = "use" if fallback is not None else "stop"
-        match chosen:
-            case "use":
-                return "fresh" if self._use(fallback) else None
-            case "wait":
-                took = await self._wait(error, 1, patience or 0.0, fallback)
-                if took:
-                    self._use(fallback)
-                return "fresh"
-            case "again":
-                return "fresh"
-            case _:
-                return None
-
-    async def _wait(self, error: ProviderError, attempt: int, delay: float, fallback: str | None) -> bool:
-        """Wait with a countdown. True when the user wants the next model instead."""
-        self._emit(
-            RetryScheduled,
-            {
-                "attempt": attempt,
-                "attempts": RETRIES,
-                "delay": delay,
-                "reason": str(error),
-                "status": error.status,
-                "fallback": fallback,
-            },
-        )
-        self._skip.clear()
-        self._waiting = fallback is not None
-        try:
-            async with asyncio.timeout(delay):
-                await self._skip.wait()
-        except TimeoutError:
-            return False
-        finally:
-            self._waiting = False
-        return True
-
-    def _following(self) -> str | None:
-        chain = self.setup.fallbacks
-        return None if chain is None else chain.following(self.setup.provider.info)
-
-    def _use(self, name: str | None) -> bool:
-        """Switch to the next model of the chain; one that cannot be used is passed over."""
-        chain, failed = self.setup.fallbacks, self.setup.provider.info.name
-        while chain is not None and name is not None:
-            try:
-                chain.use(name)
-            except ConfigError as error:
-                self._notice("fallback.unusable", "warn", model=name, reason=str(error))
-                name = self._following()
-                continue
-            self._notice("fallback.taken", "warn", model=failed, other=name)
-            return True
-        return False
 
     def _keep(self, stream: ReplyStream, reason: StopReason) -> None:
         """What was shown of a failed reply stays in the history."""

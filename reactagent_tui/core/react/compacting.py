@@ -17,11 +17,14 @@ log = logging.getLogger(__name__)
 class Compacting:
     """One compaction. `outcome` is there when `done` is."""
 
-    def __init__(self, setup: RunSetup, focus: str = "") -> None:
+    def __init__(self, setup: RunSetup, focus: str = "", *, told: bool = False) -> None:
+        """`told`: its outcome is a notice; else whoever waits for it says so."""
         self.setup = setup
         self.focus = focus
+        self._told = told
         self.outcome: Outcome | None = None
         """None after the end: it was stopped."""
+        self._room = Room(setup, self._emit)
         self.done = asyncio.Event()
         self._work: asyncio.Task[Outcome] | None = None
         self._interrupted = False
@@ -32,6 +35,10 @@ class Compacting:
         if self._work is not None:
             self._work.cancel()
 
+    def take_fallback(self) -> bool:
+        """Go on with the next model instead of waiting; False: nothing waits."""
+        return self._room.patience.take_fallback()
+
     async def run(self) -> None:
         """Compact. Never raises but when cancelled from outside."""
         self._emit(RunStarted, {"prompt": None, "model": self.setup.provider.info.name})
@@ -39,6 +46,8 @@ class Compacting:
             await self._compact()
         finally:
             self.done.set()
+            if self._told:
+                self._room.tell_outcome(self.outcome)
             reason, stop = ("INTERRUPTED", StopReport()) if self.outcome is None else ("ANSWER", None)
             result = RunResult(reason, "", NOTHING_USED, NOTHING_SPENT, 0, 0.0, stop=stop)
             self._emit(RunEnded, result.event_values())
@@ -46,8 +55,7 @@ class Compacting:
     async def _compact(self) -> None:
         if self._interrupted:
             return
-        room = Room(self.setup, self._emit)
-        self._work = asyncio.create_task(room.compact(self.focus, 0, asked=True), name="compaction")
+        self._work = asyncio.create_task(self._room.compact(self.focus, 0, asked=True), name="compaction")
         try:
             self.outcome = await asyncio.shield(self._work)
         except asyncio.CancelledError:

@@ -32,7 +32,7 @@ from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, To
 from reactagent_tui.core.react import observation, two_phase
 from reactagent_tui.core.react.attempts import Attempts
 from reactagent_tui.core.react.budget_gate import SUMMARISE, BudgetGate
-from reactagent_tui.core.react.counting import newest_that_fit
+from reactagent_tui.core.react.counting import request_window
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
 from reactagent_tui.core.react.protocol import Reading
@@ -163,7 +163,7 @@ class ReActController:
 
     def take_fallback(self) -> bool:
         """Go on with the next model of the chain instead of waiting; False: nothing waits."""
-        return self.attempts.take_fallback()
+        return self.room.patience.take_fallback()
 
     def stop_call(self, call_id: str) -> bool:
         """Interrupt one tool call; the run goes on."""
@@ -175,6 +175,7 @@ class ReActController:
         await self.setup.prepare()
         while True:
             await self._check_limits()
+            await self.setup.between(self.step)
             self._take_steered()
             self.step += 1
             self.executor.forget()
@@ -305,10 +306,10 @@ class ReActController:
         info = setup.provider.info
         system = setup.system()
         counter = setup.counter
-        chosen = newest_that_fit(counter, info, system, tools, self.room.view())
-        fixed = counter.fixed(system, tools)
-        if not chosen.fits and not info.context_assumed and fixed + chosen.tokens > info.context_size:
-            raise too_large(fixed, chosen.tokens, info.context_size)
+        window = request_window(counter, info, system, tools, setup.history)
+        chosen = window.chosen
+        if not chosen.fits and not info.context_assumed and window.used > info.context_size:
+            raise too_large(window.fixed, chosen.tokens, info.context_size)
         if chosen.dropped_turns > counter.told_dropped:
             self._notice("context.turns_left_out", level="warn", n=chosen.dropped_turns)
         counter.told_dropped = chosen.dropped_turns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from reactagent_tui.core.cost.ledger_row import LedgerRow
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ReasoningReplay, ToolSpec
@@ -13,6 +13,7 @@ from reactagent_tui.core.llm.estimator import TokenEstimator
 from reactagent_tui.core.llm.image_tokens import attachment_tokens
 from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_message, weigh_tools
 from reactagent_tui.core.messages import AssistantMessage, Message
+from reactagent_tui.core.sessions.marks import Marks
 from reactagent_tui.core.sessions.window import Selection, is_pinned, opens_turn, select
 
 KEEP = 20_000
@@ -180,6 +181,37 @@ def newest_that_fit(
         counter.cut_at(chosen.messages[pinned], budget)
     earlier = sum(map(opens_turn, messages[pinned:gone]))
     return replace(chosen, dropped_turns=chosen.dropped_turns + earlier) if earlier else chosen
+
+
+class MarkedHistory(Protocol):
+    """A history, and the marks that say what of it is sent."""
+
+    @property
+    def messages(self) -> list[Message]: ...
+    @property
+    def marks(self) -> Marks: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWindow:
+    """What the next request to a model holds, and what that takes of its window. Tokens, estimated."""
+
+    chosen: Selection
+    fixed: int
+    """Of instructions and tools."""
+
+    @property
+    def used(self) -> int:
+        return self.fixed + self.chosen.tokens
+
+
+def request_window(
+    counter: WindowCounter, info: ModelInfo, system: str, tools: Sequence[ToolSpec], history: MarkedHistory
+) -> RequestWindow:
+    """The window of the next request: what runs send, prices are made of, and `/context` shows."""
+    seen = history.marks.view(history.messages)
+    chosen = newest_that_fit(counter, info, system, tools, seen)
+    return RequestWindow(chosen, counter.fixed(system, tools))
 
 
 class Counters:

@@ -17,26 +17,18 @@ from reactagent_tui.core.llm.base import ChatProvider, ModelInfo, ModelRequest
 from reactagent_tui.core.llm.cache_habits import cache_habit
 from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.tokens import Weight, weigh_message
-from reactagent_tui.core.messages import Message, UserMessage
-from reactagent_tui.core.react.counting import WindowCounter, newest_that_fit
+from reactagent_tui.core.messages import UserMessage
+from reactagent_tui.core.react.counting import MarkedHistory, WindowCounter, request_window
 from reactagent_tui.core.react.protocols import Dialect, Protocols
-from reactagent_tui.core.sessions.marks import Marks
 from reactagent_tui.core.sessions.resume_size import resume_size
 from reactagent_tui.core.tools.toolkit import Toolkit
-
-
-class _History(Protocol):
-    @property
-    def messages(self) -> list[Message]: ...
-    @property
-    def marks(self) -> Marks: ...
 
 
 class Conversation(Protocol):
     """The session, as far as its next call depends on it."""
 
     @property
-    def file(self) -> _History: ...
+    def file(self) -> MarkedHistory: ...
     @property
     def provider(self) -> ChatProvider: ...
     @property
@@ -161,9 +153,8 @@ def next_request(session: Conversation) -> ModelRequest:
     """What the next call would send if nothing were added."""
     info = session.provider.info
     system, tools = session.system(session), tuple(session.offered.specs())
-    seen = session.file.marks.view(session.file.messages)
-    chosen = newest_that_fit(session.counter, info, system, tools, seen)
-    return Dialect(session.protocols).request(info, system, chosen.messages, tools)
+    window = request_window(session.counter, info, system, tools, session.file)
+    return Dialect(session.protocols).request(info, system, window.chosen.messages, tools)
 
 
 def _beginning(counter: WindowCounter, request: ModelRequest, messages: int) -> int:

@@ -18,7 +18,8 @@ from reactagent_tui.core.errors import ContextOverflowError, ProviderError
 from reactagent_tui.core.events import AgentEvent, CompactionDone, Notice
 from reactagent_tui.core.llm.overflow import learn_window, overflow_in
 from reactagent_tui.core.messages import Message, ToolResult, UserMessage
-from reactagent_tui.core.react.counting import newest_that_fit, prompt_room
+from reactagent_tui.core.react.counting import prompt_room, request_window
+from reactagent_tui.core.react.patience import Patience
 from reactagent_tui.core.react.state import RunSetup
 from reactagent_tui.core.react.summary import HEAD, NOTE_TOKENS, NoSummary, loaded_skills, summarise
 from reactagent_tui.core.sessions.marks import TAIL, Mark, boundary, last_prompt, mask, maskable
@@ -52,6 +53,8 @@ class Room:
     def __init__(self, setup: RunSetup, emit: Emit) -> None:
         self.setup = setup
         self._emit = emit
+        self.patience = Patience(setup, emit)
+        """With failed calls, those of summaries and those of replies."""
 
     # -- figures ----------------------------------------------------------------------------
 
@@ -72,8 +75,7 @@ class Room:
         """Tokens of the next request, old turns that are left out not counted."""
         setup = self.setup
         tools = setup.toolkit.specs()
-        chosen = newest_that_fit(setup.counter, setup.provider.info, setup.system(), tools, self.view())
-        return self.fixed() + chosen.tokens
+        return request_window(setup.counter, setup.provider.info, setup.system(), tools, setup.history).used
 
     def whole(self) -> int:
         """Tokens of instructions, tools and everything that the marks leave."""
@@ -93,7 +95,7 @@ class Room:
         if used >= COMPACT_AT * size and counter.memory.compact and not hopeless:
             outcome = await self.compact("", step)
             if outcome.ending == "done":
-                self._tell("compact.done", before=outcome.before, after=outcome.after)
+                self.tell("compact.done", before=outcome.before, after=outcome.after)
             counter.no_gain = used if outcome.ending != "done" or outcome.after > used - LEAST_GAIN * size else 0
         if self.used() > size:  # the last turn alone is too long: its newest outputs go as well
             await self.trim(goal=round(COMPACT_AT * size), tail=0)
@@ -123,7 +125,7 @@ class Room:
             return 0
         chosen = await asyncio.to_thread(_write_all, chosen, list(history.messages))
         history.mark(Mark("trim", max(chosen) + 1, masked=chosen, before=before, after=now))
-        self._tell("context.trimmed", n=len(chosen), before=before, after=now)
+        self.tell("context.trimmed", n=len(chosen), before=before, after=now)
         return before - now
 
     def _path_of(self, result: ToolResult, at: int) -> str:
@@ -153,9 +155,9 @@ class Room:
         freed = sum(map(count, old)) - sum(count(messages[at]) for at in kept) - NOTE_TOKENS
         if not asked and freed < LEAST_GAIN * self.size:
             return Outcome("nothing", before, before)
-        self._tell("compact.begins", model=self.setup.provider.info.name)
+        self.tell("compact.begins", model=self.setup.provider.info.name)
         try:
-            note = await summarise(self.setup, self._emit, old, focus, step=step)
+            note = await summarise(self.setup, self._emit, self.patience, old, focus, step=step)
         except ProviderError as error:
             return self._failed(str(error), before)
         except NoSummary as error:
@@ -176,7 +178,7 @@ class Room:
         return Outcome("done", before, after)
 
     def _failed(self, reason: str, before: int) -> Outcome:
-        self._tell("compact.failed", level="warn", reason=reason)
+        self.tell("compact.failed", level="warn", reason=reason)
         return Outcome("failed", before, before, reason)
 
     # -- after an overflow ------------------------------------------------------------------
@@ -187,7 +189,7 @@ class Room:
         before = self.whole()
         if told.limit is not None and learn_window(self.setup.provider, told.limit):
             self.setup.on_window()
-            self._tell("context.window_learned", limit=told.limit, model=self.setup.provider.info.name)
+            self.tell("context.window_learned", limit=told.limit, model=self.setup.provider.info.name)
         limit = min(self.size, before)
         if told.limit is not None and told.asked is not None and told.asked > told.limit:
             limit = min(limit, round(before * told.limit / told.asked))
@@ -203,10 +205,23 @@ class Room:
             freed += outcome.before - outcome.after
         fits = self.used() < before
         if freed or fits:
-            self._tell("context.recovered", level="warn", before=before, after=self.used())
+            self.tell("context.recovered", level="warn", before=before, after=self.used())
         return bool(freed) or fits
 
-    def _tell(self, key: str, *, level: Literal["info", "warn"] = "info", **params: Any) -> None:
+    def tell_outcome(self, outcome: Outcome | None) -> None:
+        """The notice of a compaction that nobody waits for; a failure has told itself. None: it was stopped."""
+        match outcome:
+            case None:
+                self.tell("compact.stopped", level="warn")
+            case Outcome(ending="done", before=before, after=after):
+                self.tell("compact.done", before=before, after=after)
+            case Outcome(ending="nothing"):
+                self.tell("compact.nothing")
+            case _:
+                pass
+
+    def tell(self, key: str, *, level: Literal["info", "warn"] = "info", **params: Any) -> None:
+        """A notice, as part of the run or command that makes room."""
         self._emit(Notice, {"key": key, "params": params, "level": level})
 
 

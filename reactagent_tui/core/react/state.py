@@ -94,6 +94,10 @@ async def nothing_first() -> None:
     """Nothing to wait for before the first step."""
 
 
+async def nothing_between(_step: int) -> None:
+    """Nothing to do before a step."""
+
+
 @dataclass
 class RunSetup:
     """Everything one run works with; made by the runtime, or by hand in fifteen lines."""
@@ -126,6 +130,8 @@ class RunSetup:
     """Takes the messages that wait for a step boundary."""
     prepare: Callable[[], Awaitable[None]] = nothing_first
     """Awaited before the first step; a stop cancels it."""
+    between: Callable[[int], Awaitable[None]] = nothing_between
+    """Awaited before every step, with the number of the last one; a stop cancels it."""
     protocol: ActionProtocol | None = None
     """Always this one; None: chosen per model by `protocols`."""
     protocols: Protocols = field(default_factory=Protocols)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from reactagent_tui.core.cost.cache_tag import CacheWatch
-from reactagent_tui.core.errors import ContextOverflowError
-from reactagent_tui.core.events import AgentEvent, UsageUpdated, WaitProgress
+from reactagent_tui.core.errors import ContextOverflowError, ProviderError
+from reactagent_tui.core.events import AgentEvent, StepStarted, UsageUpdated, WaitProgress
 from reactagent_tui.core.llm.base import ModelRequest
 from reactagent_tui.core.llm.overflow import learn_window, overflow_in
 from reactagent_tui.core.llm.tokens import weigh
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react.native import NativeProtocol
+from reactagent_tui.core.react.patience import Patience
 from reactagent_tui.core.react.reply import ReplyStream
 from reactagent_tui.core.react.state import MemoryHistory, RunSetup
 
@@ -55,23 +56,39 @@ class NoSummary(Exception):
     """The model gave nothing that could stand for a conversation."""
 
 
-async def summarise(setup: RunSetup, emit: Emit, messages: Sequence[Message], focus: str, *, step: int) -> str:
-    """The note, after as many calls as the window asks for. Raises ProviderError and NoSummary; changes nothing."""
-    texts = [text for message in messages if (text := as_text(message))]
-    size = _piece_size(setup)
-    while True:
+async def summarise(
+    setup: RunSetup, emit: Emit, patience: Patience, messages: Sequence[Message], focus: str, *, step: int
+) -> str:
+    """The note, after as many calls as the window asks for. Raises ProviderError and NoSummary; changes nothing.
+
+    A call that fails is tried again, or asked of the next model, as that of a reply is.
+    """
+    left = [text for message in messages if (text := as_text(message))]
+    size, note, attempt = _piece_size(setup), "", 0
+    while left:
+        attempt += 1
+        piece, taken = next_piece(left, size)
         try:
-            note = ""
-            for piece in pieces(texts, size):
-                note = await _call(setup, emit, piece, note, focus, step)
-            return note
+            note = await _call(setup, emit, piece, note, focus, step, again=attempt > 1)
         except ContextOverflowError as error:
             told = overflow_in(error.message)
             if told.limit is not None and learn_window(setup.provider, told.limit):
                 setup.on_window()
-            size = min(size // 2, _piece_size(setup))
+            size, attempt = min(size // 2, _piece_size(setup)), 0
             if size < _LEAST_PIECE:
                 raise
+        except ProviderError as error:
+            model = setup.provider.info
+            way = await patience.after(error, attempt)
+            if way is None:
+                raise
+            if way == "fresh":
+                attempt = 0
+            if setup.provider.info is not model:
+                size = _piece_size(setup)
+        else:
+            left, attempt = left[taken:], 0
+    return note
 
 
 def _piece_size(setup: RunSetup) -> int:
@@ -80,7 +97,7 @@ def _piece_size(setup: RunSetup) -> int:
     return max(round(window * 0.65) - NOTE_TOKENS, window // 4)
 
 
-async def _call(setup: RunSetup, emit: Emit, piece: str, note: str, focus: str, step: int) -> str:
+async def _call(setup: RunSetup, emit: Emit, piece: str, note: str, focus: str, step: int, *, again: bool) -> str:
     parts = [f"<summary_so_far>\n{note}\n</summary_so_far>"] if note else []
     parts.append(f"<conversation>\n{piece}\n</conversation>")
     parts.append(ASK if not note else f"{ASK}\nThe summary so far goes into the new note.")
@@ -96,6 +113,8 @@ async def _call(setup: RunSetup, emit: Emit, piece: str, note: str, focus: str, 
 
     own = dataclasses.replace(setup, history=MemoryHistory(), cache=CacheWatch())
     stream = ReplyStream(own, shown, request, NativeProtocol().reader(()), step=step, cause="compaction")
+    if again:
+        emit(StepStarted, {"model_call_id": stream.call_id})  # the countdown is over
     message = (await stream.read()).message
     text = message.text.strip()
     if not text or message.tool_calls or message.stop_reason in ("length", "refusal", "content_filter", "cut"):
@@ -103,9 +122,11 @@ async def _call(setup: RunSetup, emit: Emit, piece: str, note: str, focus: str, 
     return text
 
 
-def pieces(texts: Iterable[str], size: int) -> list[str]:
-    """The texts joined into parts of about `size` tokens at most; one that is larger loses its middle."""
-    out: list[str] = []
+def next_piece(texts: Sequence[str], size: int) -> tuple[str, int]:
+    """The first texts, joined, of about `size` tokens at most, and how many they are.
+
+    A text that is larger by itself loses its middle.
+    """
     part: list[str] = []
     total = 0.0
     for text in texts:
@@ -114,11 +135,10 @@ def pieces(texts: Iterable[str], size: int) -> list[str]:
             text = shorten(text, max(int(len(text) * size / weight * 0.8), 100))
             weight = weigh(text)
         if part and total + weight > size:
-            out.append("\n\n".join(part))
-            part, total = [], 0.0
+            break
         part.append(text)
         total += weight
-    return [*out, "\n\n".join(part)] if part else out
+    return "\n\n".join(part), len(part)
 
 
 def shorten(text: str, limit: int) -> str:

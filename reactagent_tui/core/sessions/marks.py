@@ -140,8 +140,13 @@ def boundary(messages: Sequence[Message], tail: int = TAIL) -> int:
     at = max(len(messages) - tail, 0)
     while 0 < at < len(messages) and isinstance(messages[at], ToolResult):
         at -= 1
-    open_ids = {call.id for m in messages[at - 1 : at] if isinstance(m, AssistantMessage) for call in m.tool_calls}
-    return at - 1 if open_ids else at  # calls whose results have not come belong to what follows
+    asked = at
+    while asked > 0 and isinstance(messages[asked - 1], ToolResult):
+        asked -= 1
+    answered = {m.call_id for m in messages[asked:at] if isinstance(m, ToolResult)}
+    last = messages[asked - 1] if asked else None
+    is_open = isinstance(last, AssistantMessage) and any(call.id not in answered for call in last.tool_calls)
+    return asked - 1 if is_open else at  # calls whose results have not come belong to what follows
 
 
 def last_prompt(messages: Sequence[Message], before: int) -> int | None:

@@ -153,13 +153,20 @@ class ChatSending(ChatSession):
     async def _take_back(self) -> None:
         me = self._me
 
-        async def take(agent: Any) -> Any:
-            return agent.session.take_back()
+        async def put_back(agent: Any) -> None:
+            agent.session.hold(taken, kind)
 
-        taken = await me.home.bridge.query(take)
+        async def take(agent: Any) -> Any:
+            kind = agent.session.queue[-1].kind if agent.session.queue else ""
+            return agent.session.take_back(), kind
+
+        taken, kind = await me.home.bridge.query(take)
         if taken is None:
             return
-        if me.prompt.text:  # typed meanwhile: neither text may be lost
+        if me.prompt.text and kind == "command":  # typed meanwhile: neither text may be lost
+            await me.home.bridge.query(put_back)
+            return
+        if me.prompt.text:
             me.home.bridge.submit(taken, "follow_up")
             return
         me.prompt.restore(me.prompt.sent_as(taken.shown or taken.text) or Draft(taken.text, {}, False))

@@ -6,23 +6,28 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reactagent_tui.core.events import RunEnded
+from reactagent_tui.core.commands.basic import basic_commands
+from reactagent_tui.core.commands.host import SessionHost
+from reactagent_tui.core.commands.registry import CommandResult, execute
+from reactagent_tui.core.events import Notice, RunEnded
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.messages import AssistantMessage, TextPart, UserMessage
-from reactagent_tui.core.reporter import RecordingReporter
+from reactagent_tui.core.react.summary import SYSTEM
+from reactagent_tui.core.reporter import Answer, Question, RecordingReporter
 from reactagent_tui.core.runtime import Options, Runtime
-from tests.fakes.scripted import Beat, ScriptedProvider, say
+from tests.fakes.scripted import Beat, ScriptedProvider, call, forever, say
 
 
 @asynccontextmanager
 async def session_with(
-    place: Path, replies: Sequence[list[Beat]]
+    place: Path, replies: Sequence[list[Beat]], reporter: RecordingReporter | None = None
 ) -> AsyncIterator[tuple[LiveSession, ScriptedProvider]]:
     """A session with a conversation behind it."""
-    runtime = Runtime.load(RecordingReporter(), Options(demo=True))
+    runtime = Runtime.load(reporter or RecordingReporter(), Options(demo=True))
     try:
         session = runtime.open_session(place)
         for n in range(8):
@@ -88,3 +93,87 @@ async def test_its_end_is_told_like_that_of_a_run(tmp_path: Path) -> None:
         (ended,) = [event for event in reporter.events if isinstance(event, RunEnded)]
         assert ended.reason == "ANSWER"
         assert [row.cause for row in session.ledger.rows] == ["compaction"]
+
+
+NOTE = "## Goal\ngo on"
+LOOK = call(("list_dir", '{"path": "."}'))
+WRITE = call(("write_file", '{"path": "new.txt", "content": "x"}'))
+
+
+async def typed(session: LiveSession, name: str, arguments: str = "") -> None:
+    """A slash command typed while something runs: it shows nothing but its place in the queue."""
+    host = SessionHost(Any, session, lambda key, **_params: key)  # type: ignore[arg-type]
+    assert await execute(basic_commands(), host, name, arguments) == CommandResult()
+
+
+def notices(session: LiveSession) -> list[str]:
+    assert isinstance(session.reporter, RecordingReporter)
+    return [event.key for event in session.reporter.events if isinstance(event, Notice)]
+
+
+async def test_b57_compact_typed_during_a_run_runs_at_the_next_step(tmp_path: Path) -> None:
+    """Without any question open: it is a command in the queue, and never a message to the model."""
+    gate = asyncio.Event()
+    replies = [[gate.wait, *LOOK], say(NOTE), say("done")]
+    async with session_with(tmp_path, replies) as (session, provider):
+        session.submit(UserMessage("go"))
+        await until_asked(provider, 1)
+        await typed(session, "compact", "the port")
+        assert [(item.text, item.kind) for item in session.queue] == [("/compact the port", "command")]
+        gate.set()
+        await session.settle(None)
+        assert [request.system == SYSTEM for request in provider.requests] == [False, True, False]
+        assert "the port" in provider.requests[1].messages[0].text
+        assert "go on" in provider.requests[2].messages[0].text
+        assert not any("/compact" in message.text for message in session.file.messages)
+        assert session.queue == ()
+        assert "compact.done" in notices(session)
+
+
+async def test_b57_compact_typed_while_a_question_is_open_runs_after_it(tmp_path: Path) -> None:
+    asked, gate = asyncio.Event(), asyncio.Event()
+
+    class Slow(RecordingReporter):
+        async def ask(self, question: Question) -> Answer:
+            asked.set()
+            await gate.wait()
+            return Answer("once")
+
+    replies = [WRITE, say(NOTE), say("done"), say("after")]
+    async with session_with(tmp_path, replies, Slow()) as (session, provider):
+        session.submit(UserMessage("go"))
+        await asked.wait()
+        session.submit(UserMessage("for later"), "follow_up")
+        await typed(session, "compact")
+        assert [item.kind for item in session.queue] == ["follow_up", "command"]
+        gate.set()
+        await session.settle(None)
+        await session.settle(None)
+        assert (tmp_path / "new.txt").read_text() == "x"
+        texts = [request.messages[-1].text for request in provider.requests if request.system != SYSTEM]
+        assert [request.system == SYSTEM for request in provider.requests] == [False, False, True, False]
+        assert texts[-1].endswith("for later"), "what was typed first goes first"
+
+
+async def test_b57_a_queued_command_waits_after_esc_and_can_be_taken_back(tmp_path: Path) -> None:
+    async with session_with(tmp_path, [[forever], say(NOTE)]) as (session, provider):
+        session.submit(UserMessage("go"))
+        await until_asked(provider, 1)
+        await typed(session, "uncompact")
+        await typed(session, "compact")
+        session.interrupt()
+        await session.settle()
+        assert [item.text for item in session.queue] == ["/uncompact", "/compact"]
+        taken = session.take_back()
+        assert taken is not None
+        assert taken.text == "/compact"
+        session.hold(taken, "command")
+        session.send_queue()
+        await session.settle()
+        assert [request.system == SYSTEM for request in provider.requests] == [False, True]
+        assert [key for key in notices(session) if "compact" in key] == [
+            "uncompact.nothing",
+            "compact.begins",
+            "compact.done",
+        ]
+        assert session.queue == ()

@@ -16,7 +16,7 @@ from reactagent_tui.core.errors import ServerError
 from reactagent_tui.core.events import RetryScheduled, RunEnded
 from reactagent_tui.core.live import LiveSession
 from reactagent_tui.core.messages import UserMessage
-from reactagent_tui.core.react import attempts as attempts_module
+from reactagent_tui.core.react import patience as patience_module
 from reactagent_tui.core.reporter import RecordingReporter
 from reactagent_tui.core.safety.permissions import Permissions
 from reactagent_tui.core.sessions.store import SessionStore
@@ -57,7 +57,7 @@ async def test_a_retry_goes_to_the_model_of_its_step(tmp_path: Path, monkeypatch
         live.set_provider(new)
         return 0.0
 
-    monkeypatch.setattr(attempts_module, "retry_delay", switch)
+    monkeypatch.setattr(patience_module, "retry_delay", switch)
     assert (await live.run(UserMessage("go"))).reason == "ANSWER"
     assert [event for event in live.reporter.events if isinstance(event, RetryScheduled)]  # type: ignore[attr-defined]
     assert [row.model for row in live.ledger.rows] == ["old", "old", "new"]

@@ -7,7 +7,8 @@ from reactagent_tui.core.messages import UserMessage
 
 
 def test_there_and_back() -> None:
-    waiting = [(UserMessage("one", shown="/one"), "steer"), (UserMessage("two"), "follow_up")]
+    one, two, three = UserMessage("one", shown="/one"), UserMessage("two"), UserMessage("/compact")
+    waiting = [(one, "steer"), (two, "follow_up"), (three, "command")]
     events = [{"name": "queue", "items": []}, {"name": "queue", "items": queue_record(waiting)}, {"name": "mode"}]  # type: ignore[arg-type]
     assert queue_of(events) == waiting
 

@@ -13,9 +13,10 @@ import pytest
 from reactagent_tui.core.errors import AuthError, BadRequestError, ConfigError, RateLimitError, ServerError
 from reactagent_tui.core.events import MessageFinished, RetryScheduled
 from reactagent_tui.core.llm.base import StreamText, StreamThinking
-from reactagent_tui.core.messages import AssistantMessage, UserMessage
+from reactagent_tui.core.messages import AssistantMessage, TextPart, UserMessage
 from reactagent_tui.core.react import retries
 from reactagent_tui.core.react.controller import ReActController
+from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.reporter import Answer, ChoiceQuestion, Question
 from reactagent_tui.core.run_ports import CurrentProvider, FallbackChain
 from tests.fakes.scripted import Beat, ScriptedProvider, say
@@ -165,3 +166,13 @@ async def test_thinking_that_was_cut_comes_again(tmp_path: Path) -> None:
     messages = chain.run.controller.setup.history.messages
     assert len([m for m in messages if isinstance(m, AssistantMessage)]) == 1
     assert len(chain.run.events(MessageFinished)) == 1
+
+
+async def test_a_summary_is_asked_of_the_next_model_as_well(tmp_path: Path) -> None:
+    other = model("other", say("## Goal"), say("done"))
+    chain = Chain(tmp_path, model("first", [AuthError("no")]), other, answer=None)
+    talk = (AssistantMessage((TextPart("word " * 900),)) if n % 2 else UserMessage(f"task {n}") for n in range(12))
+    chain.run.history.messages.extend(talk)
+    outcome = await Room(chain.run.controller.setup, lambda _kind, _values: None).compact("", 0, asked=True)
+    assert outcome.ending == "done"
+    assert [row.model for row in chain.run.controller.setup.ledger.rows] == ["first", "other"]

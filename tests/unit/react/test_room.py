@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from reactagent_tui.core.errors import ContextOverflowError, ServerError
-from reactagent_tui.core.events import CompactionDone, UsageUpdated
+from reactagent_tui.core.events import CompactionDone, RetryScheduled, UsageUpdated
 from reactagent_tui.core.llm.base import ModelInfo, StreamFinish
 from reactagent_tui.core.messages import AssistantMessage, Message, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react import retries
 from reactagent_tui.core.react.controller import ReActController
 from reactagent_tui.core.react.counting import prompt_room
 from reactagent_tui.core.react.room import Room
-from reactagent_tui.core.react.summary import SYSTEM, loaded_skills, pieces
+from reactagent_tui.core.react.summary import SYSTEM, loaded_skills, next_piece
 from reactagent_tui.core.sessions.window import repair
 from tests.fakes.scripted import Beat, forever, say
 from tests.fakes.strict import complaints
@@ -116,6 +116,28 @@ async def test_a_compaction_that_fails_changes_nothing_and_says_so(tmp_path: Pat
     run = ready(tmp_path, chat(20), [[ServerError("down", status=500)], say("done"), say("again")], 9_000)
     assert (await run.controller.run(UserMessage("next"))).answer == "done"
     assert run.history.marks.stack == []
+    assert run.notices.count("compact.failed") == 1
+
+
+async def test_a_summary_that_fails_is_tried_again_like_a_reply(tmp_path: Path) -> None:
+    busy: list[Beat] = [ServerError("busy", status=503, retryable=True)]
+    run = ready(tmp_path, chat(20), [busy, say("half"), busy, busy, say(NOTE), say("done")], 9_000)
+    assert (await run.controller.run(UserMessage("next"))).answer == "done"
+    assert run.history.marks.compaction is not None
+    first, again, second, *_ = run.provider.requests
+    assert again.messages == first.messages
+    assert "half" in second.messages[0].text, "what was summarised already is not asked for again"
+    assert [event.attempt for event in run.events(RetryScheduled)] == [1, 1, 2]
+    assert [row.cause for row in run.controller.setup.ledger.rows] == ["compaction"] * 5 + ["step"]
+
+
+async def test_a_summary_that_goes_on_failing_is_given_up(tmp_path: Path) -> None:
+    busy: list[Beat] = [ServerError("busy", status=503, retryable=True)]
+    run = ready(tmp_path, chat(20), [busy] * (retries.RETRIES + 1) + [say("done")], 9_000)
+    before = list(run.history.messages)
+    assert (await run.controller.run(UserMessage("next"))).answer == "done"
+    assert run.history.marks.stack == []
+    assert run.history.messages[: len(before)] == before
     assert run.notices.count("compact.failed") == 1
 
 
@@ -250,8 +272,13 @@ async def test_skills_stay_loaded(tmp_path: Path) -> None:
 
 
 def test_pieces_are_bounded() -> None:
-    parts = pieces(["word " * 50, "word " * 10_000, "short"], 500)
-    assert all(len(part) < 500 * 8 for part in parts)
+    texts = ["word " * 50, "word " * 10_000, "short"]
+    parts: list[tuple[str, int]] = []
+    while texts:
+        parts.append(next_piece(texts, 500))
+        texts = texts[parts[-1][1] :]
+    assert all(len(part) < 500 * 8 for part, _ in parts)
+    assert sum(taken for _, taken in parts) == 3
     assert loaded_skills([]) == ""
 
 
