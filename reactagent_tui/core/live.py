@@ -222,7 +222,7 @@ class LiveSession(SessionState):
             mode=self.mode,
             totals=self.totals(),
             context_used=self.counter.fixed(self.system(self), self.offered.specs())
-            + sum(self.counter.message(message) for message in self.file.marks.view(self.file.messages)),
+            + self.counter.messages(self.file.marks.view(self.file.messages)),
             unfinished="" if self.is_running else unfinished(self.file.messages, self.file.last_end),
         )
         self._tell_model()
