@@ -43,6 +43,7 @@ async def switch(agent: Agent, start_folder: Path, wanted: str | None, *, fork: 
         resumed = await asyncio.to_thread(resume, runtime.store, index, wanted, workdir, fork=fork)
     opened = runtime.open_session(workdir, resume=None if resumed is None else resumed.file)
     await runtime.begin_sandbox(opened)
+    opened.titling.by_model = runtime.loaded.config.sessions.title == "model"
     agent.session = opened
     await runtime.windows_known()
     agent.session.announce()

@@ -12,11 +12,13 @@ from typing import Any
 
 from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.messages import Message, UserMessage, message_to_record
-from reactagent_tui.core.sessions.index import SessionIndex
+from reactagent_tui.core.sessions.index import Found, SessionIndex
 from reactagent_tui.core.sessions.presence import opened_by
 from reactagent_tui.core.sessions.store import NoSessionError, SessionFile, SessionStore
 
 FORK_MARK = " (fork)"
+PATIENCE = 20.0
+"""Seconds that the text of a session is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,20 @@ def find(store: SessionStore, index: SessionIndex, wanted: str, workdir: Path) -
     except NoSessionError:
         index.update()
         for folder in (workdir, None):
-            hits = index.search(wanted, folder, seconds=5).hits
-            if len(hits) == 1:
-                return store.load(hits[0].session.path)
-            if hits:
-                names = ", ".join(f"{hit.session.facts.id} ({hit.session.facts.shown[:40]})" for hit in hits[:5])
-                raise StorageError(f"{wanted!r} is in more than one session: {names}") from None
+            found = index.search(wanted, folder, seconds=PATIENCE)
+            if len(found.hits) == 1 and found.whole:
+                return store.load(found.hits[0].session.path)
+            if found.hits:
+                names = ", ".join(f"{hit.session.facts.id} ({hit.session.facts.shown[:40]})" for hit in found.hits[:5])
+                where = "in more than one session" if len(found.hits) > 1 else "in this session, and maybe in others"
+                raise StorageError(f"{wanted!r} is {where}: {names}{_searched(found)}") from None
+            if not found.whole:
+                raise NoSessionError(f"no session with {wanted!r} so far{_searched(found)}") from None
         raise
+
+
+def _searched(found: Found) -> str:
+    return "" if found.whole else f"; searched the newest {found.looked} of {found.sessions}, the id would be exact"
 
 
 def fork_session(store: SessionStore, file: SessionFile, keep: int | None = None) -> SessionFile:

@@ -199,3 +199,12 @@ def test_exports_are_private(tmp_path: Path) -> None:
     assert os.stat(path).st_mode & 0o777 == 0o600
     with pytest.raises(FileExistsError):
         write_new(path, "again")
+
+
+def test_a_text_that_was_not_looked_for_everywhere_is_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session(tmp_path, "one", output="a needle")
+    store, index = store_of(tmp_path), index_of(tmp_path)
+    assert find(store, index, "needle", Path("/w")).messages
+    monkeypatch.setattr("reactagent_tui.core.sessions.forking.PATIENCE", -1.0)
+    with pytest.raises(StorageError, match=r"so far; searched the newest 0 of 1"):
+        find(store, index, "needle", Path("/w"))
