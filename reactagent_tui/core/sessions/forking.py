@@ -12,6 +12,7 @@ from typing import Any
 
 from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.messages import Message, UserMessage, message_to_record
+from reactagent_tui.core.sessions.fork_past import copy_agents, events_to_keep
 from reactagent_tui.core.sessions.index import Found, SessionIndex
 from reactagent_tui.core.sessions.presence import opened_by
 from reactagent_tui.core.sessions.store import NoSessionError, SessionFile, SessionStore
@@ -78,18 +79,17 @@ def fork_session(store: SessionStore, file: SessionFile, keep: int | None = None
     for mark in file.marks.stack:
         if mark.upto <= len(messages):  # what the model does not see any more it does not see in the copy either
             fork.mark(mark)
-    for event in _settings(store.load(file.path).events):  # an open session does not hold its own events
+    saved = store.load(file.path)  # an open session does not hold its own events
+    whole = len(messages) == len(file.messages)
+    for event in events_to_keep(saved.events, saved.event_places, None if whole else len(messages)):
         fork.append("event", event)
         fork.events.append(event)
+        fork.event_places.append(len(messages))
+    copy_agents(file.folder, fork.folder, messages)
     if header.title:
         fork.set_title(header.title.removesuffix(FORK_MARK) + FORK_MARK)
     fork.sync()
     return fork
-
-
-def _settings(events: Sequence[Any]) -> list[Any]:
-    """What the user set for the session that holds for a fork as well: its budget, as it was last."""
-    return [event for event in events if event.get("name") == "budget"][-1:]
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:

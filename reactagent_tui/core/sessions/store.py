@@ -76,6 +76,8 @@ class SessionFile:
     messages: list[Message] = field(default_factory=list[Message])
     usage_rows: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     events: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    event_places: list[int] = field(default_factory=list[int])
+    """How many messages stood before each of `events` in the file."""
     bad_lines: list[BadLine] = field(default_factory=list[BadLine])
     cut: list[list[Message]] = field(default_factory=list[list[Message]])
     """Messages that rewinds took away, newest last, as long as no new message came."""
@@ -378,6 +380,7 @@ def _apply(file: SessionFile, record: Record, partial: _Partial | None) -> _Part
             file.header = SessionHeader(**(_header_record(file.header) | {"title": str(record.data["title"])}))
         case "event":
             file.events.append(record.data)
+            file.event_places.append(len(file.messages))
         case "compaction":
             file.marks.apply_record(record.data, len(file.messages))
         case "header" | "fork":
