@@ -12,14 +12,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from reactagent_tui.core import queued_commands
 from reactagent_tui.core.agents.session_agents import main_port
 from reactagent_tui.core.checkpoints.rewinder import Outcome
 from reactagent_tui.core.checkpoints.turn_files import files_reminder, patience, with_files
 from reactagent_tui.core.events import (
-    AgentEvent,
     RunEnded,
     RunStarted,
     SessionChanged,
@@ -54,7 +52,6 @@ from reactagent_tui.core.tools.base import Tool, ToolContext, no_gate
 from reactagent_tui.core.tools.jobs import Keep
 
 log = logging.getLogger(__name__)
-TITLE_LENGTH = 60
 Work = UserCall | UserPipeline | Screening | Compacting | Reflection
 """What a session does of the user's before or instead of a run."""
 
@@ -174,6 +171,7 @@ class LiveSession(SessionState):
 
     def interrupt(self) -> None:
         """Stop now. The queue is kept."""
+        self.titling.stop()
         if self._controller is not None:
             self._controller.interrupt()
         elif self._command is not None:
@@ -222,7 +220,7 @@ class LiveSession(SessionState):
             mode=self.mode,
             totals=self.totals(),
             context_used=self.counter.fixed(self.system(self), self.offered.specs())
-            + sum(self.counter.message(message) for message in self.file.marks.view(self.file.messages)),
+            + self.counter.messages(self.file.marks.view(self.file.messages)),
             unfinished="" if self.is_running else unfinished(self.file.messages, self.file.last_end),
         )
         self._tell_model()
@@ -268,6 +266,7 @@ class LiveSession(SessionState):
         self.interrupt()
         if not await self.settle():
             self.abandon()
+        await self.titling.close()
         if self.gate is not None:
             await self.gate.close()
         if self.rewinder is not None:
@@ -282,8 +281,7 @@ class LiveSession(SessionState):
     def _start(self, prompt: UserMessage | None) -> None:
         if self.is_running:
             raise RuntimeError("a run is already going in this session")
-        if prompt is not None and not self.file.header.title:
-            self.set_title((prompt.shown or prompt.text)[:TITLE_LENGTH])
+        self.titling.begin_turn(self, prompt)
         self.plan.stop_asking()
         self.before_turn(self)
         self.unasked.begin_turn(prompt)
@@ -326,11 +324,7 @@ class LiveSession(SessionState):
         """What makes room in the window between runs."""
         guard = RunGuard(self.file, self.reporter)
         setup = self._setup(guard, CurrentProvider(lambda: self.provider))
-
-        def emit(kind: type[AgentEvent], values: dict[str, Any]) -> None:
-            self._emit(kind, **values)
-
-        return Room(setup, emit)
+        return Room(setup, lambda kind, values: self._emit(kind, **values))
 
     def _setup(self, guard: RunGuard, current: CurrentProvider) -> RunSetup:
         """What a run works with, as things are now."""
@@ -382,6 +376,7 @@ class LiveSession(SessionState):
         self._task = None
         note_answer(self, result.answer, answered=result.reason == "ANSWER")
         self._tell_waiters(result)
+        self.titling.after_turn(self, result.reason)
         if result.reason == "ANSWER" and self._queue:
             self.send_queue()
 

@@ -54,6 +54,7 @@ from reactagent_tui.core.safety.workspace import Workspace
 from reactagent_tui.core.sandboxing import SessionSandbox
 from reactagent_tui.core.sessions.presence import Presence
 from reactagent_tui.core.sessions.store import SessionFile
+from reactagent_tui.core.sessions.titling import Titling
 from reactagent_tui.core.tools.jobs import SessionJobs
 from reactagent_tui.core.tools.session_servers import SessionServers
 from reactagent_tui.core.tools.todo_list import TodoList
@@ -115,6 +116,7 @@ class SessionState:
     """What plan mode offers the model."""
     learned: str = ""
     """What the user approved of earlier reflections; part of the system prompt."""
+    titling: Titling = field(default_factory=Titling)
     last_result: RunResult | None = None
     _next_call: NextCall = field(default_factory=NextCall)
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,13 @@ def _found(args: argparse.Namespace, paths: Paths, workdir: Path) -> SessionFile
 
 def _list(args: argparse.Namespace, paths: Paths, workdir: Path, out: Printer, t: Translate) -> int:
     index = SessionIndex.at(paths)
-    index.update()
+    _bring_up_to_date(index, t)
     folder = None if args.all else workdir
     if args.search:
-        hits = list(index.search(args.search, folder, seconds=30).hits)
+        found = index.search(args.search, folder, seconds=args.seconds)
+        hits = list(found.hits)
+        if not found.whole:
+            sys.stderr.write(f"{t('sessions.searched_some', n=found.looked, all=found.sessions)}\n")
     else:
         hits = [SearchHit(session, "") for session in index.list(folder)]
     if args.json:
@@ -76,6 +80,21 @@ def _list(args: argparse.Namespace, paths: Paths, workdir: Path, out: Printer, t
     for hit in hits if args.search else ():
         out.line(f"{hit.session.facts.id}  {clean(hit.snippet)}")
     return 0
+
+
+def _bring_up_to_date(index: SessionIndex, t: Translate) -> None:
+    """Read what sessions gained; told on the terminal while it takes long."""
+    shown = sys.stderr.isatty()
+    began = time.monotonic()
+
+    def tell(done: int, count: int) -> None:
+        if shown and time.monotonic() - began > 0.5:
+            sys.stderr.write(f"\r{t('sessions.indexing', n=done + 1, all=count)} ")
+            sys.stderr.flush()
+
+    index.update(tell=tell)
+    if shown and time.monotonic() - began > 0.5:
+        sys.stderr.write("\r\x1b[K")
 
 
 def _row(session: IndexedSession, t: Translate, *, everywhere: bool) -> tuple[str, ...]:
@@ -164,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = actions.add_parser("list", parents=[common], help="the sessions of this folder, unfinished ones first")
     listing.add_argument("--all", action="store_true", help="of every folder")
     listing.add_argument("--search", metavar="TEXT", help="only those that hold all these words")
+    listing.add_argument("--seconds", metavar="N", type=float, default=30.0, help="how long to search at most (30)")
     named = argparse.ArgumentParser(add_help=False)
     named.add_argument("session", metavar="ID", help="id or its start, title, or text in it")
     actions.add_parser("show", parents=[common, named], help="prompts, calls and answers")

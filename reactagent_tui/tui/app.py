@@ -28,6 +28,7 @@ from reactagent_tui.tui.keymap import Keymap, build_keymap
 from reactagent_tui.tui.lean_imports import complete_asyncio
 from reactagent_tui.tui.palette import palette_provider
 from reactagent_tui.tui.screens.chat import ChatScreen
+from reactagent_tui.tui.screens.early_look import look_early
 from reactagent_tui.tui.theme import FIRST_PAINT, VARIABLE_DEFAULTS
 from reactagent_tui.tui.transcript.styles import TRANSCRIPT_VARIABLES
 
@@ -137,6 +138,7 @@ class ReactAgentApp(App[int]):
         """Everything that is not the first frame: hidden widgets, and the agent, imported in its thread."""
         if self._exit:
             return
+        await look_early(self.chat)
         await self.chat.mount_hidden()
         complete_asyncio()
         if not self._exit:

@@ -169,6 +169,10 @@ class Bridge:
             self._stop_asked = time.monotonic()
         self._with_session(lambda session: session.interrupt() if level == "now" else session.pause())
 
+    def stop_title(self) -> None:
+        """ESC while nothing runs: a title that the model is writing stays unwritten."""
+        self._with_session(lambda session: session.titling.stop())
+
     def take_fallback(self) -> None:
         """Go on with the next model instead of waiting for the one that failed."""
         self._with_session(lambda session: session.take_fallback())

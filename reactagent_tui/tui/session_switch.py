@@ -43,16 +43,29 @@ async def switch(agent: Agent, start_folder: Path, wanted: str | None, *, fork: 
         resumed = await asyncio.to_thread(resume, runtime.store, index, wanted, workdir, fork=fork)
     opened = runtime.open_session(workdir, resume=None if resumed is None else resumed.file)
     await runtime.begin_sandbox(opened)
+    opened.titling.by_model = runtime.loaded.config.sessions.title == "model"
     agent.session = opened
     await runtime.windows_known()
     agent.session.announce()
     agent.reporter.repeat(agent.session.id)
+    _weigh_ahead(agent)
     runtime.ask_trust(agent.session)
     if wanted == "" and resumed is None:
         agent.session.notice("session.none_to_resume", level="warn")
     if resumed is not None and resumed.open_elsewhere:
         agent.session.notice("session.open_elsewhere", level="warn")
     await _tell_neighbours(agent)
+
+
+def _weigh_ahead(agent: Agent) -> None:
+    from reactagent_tui.core.react.counting import weigh_ahead
+
+    session = agent.session
+    if session is not None and session.file.messages:
+        view = session.file.marks.view(session.file.messages)
+        task = asyncio.create_task(weigh_ahead(session.counter, view), name="weigh ahead")
+        agent.tasks.add(task)
+        task.add_done_callback(agent.tasks.discard)
 
 
 async def _tell_neighbours(agent: Agent) -> None:

@@ -328,6 +328,13 @@ class MemorySettings(Section):
         return self
 
 
+class SessionSettings(Section):
+    """Sessions in their list."""
+
+    title: Literal["auto", "model"] = "auto"
+    """The beginning of the first prompt, or a few words by the model after the first answer, in a call of its own."""
+
+
 class UiSettings(Section):
     """The screen."""
 
@@ -385,6 +392,7 @@ class Config(Section):
     mcp_servers: dict[str, McpServerEntry] = Field(default_factory=dict)
     sandbox: SandboxSettings = SandboxSettings()
     memory: MemorySettings = MemorySettings()
+    sessions: SessionSettings = SessionSettings()
     ui: UiSettings = UiSettings()
     logging: LogSettings = LogSettings()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -103,6 +103,19 @@ def weigh(text: str) -> float:
 def weigh_message(message: Message, *, thinking: bool = True) -> Weight:
     """The weight of one message in a request, its frame included; `thinking`: its reasoning is sent back."""
     return sum((weigh_apart(text) for text in _texts(message, thinking=thinking)), Weight(_PER_MESSAGE))
+
+
+def weigh_messages(messages: Iterable[Message], thinking: Callable[[Message], bool]) -> Weight:
+    """The weight of many messages at once: the sum of their weights for a quarter of the work."""
+    total, texts, size = NO_WEIGHT, list[str](), 0
+    for message in messages:
+        total += Weight(_PER_MESSAGE)
+        for text in _texts(message, thinking=thinking(message)):
+            texts.append(text)
+            size += len(text)
+        if size > _PIECE:
+            total, texts, size = total + weigh_apart("".join(texts)), [], 0
+    return total + weigh_apart("".join(texts))
 
 
 def weigh_tools(tools: Iterable[ToolSpec]) -> Weight:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
@@ -11,7 +12,7 @@ from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ReasoningRepla
 from reactagent_tui.core.llm.calibration import Calibration
 from reactagent_tui.core.llm.estimator import TokenEstimator
 from reactagent_tui.core.llm.image_tokens import attachment_tokens
-from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_message, weigh_tools
+from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_message, weigh_messages, weigh_tools
 from reactagent_tui.core.messages import AssistantMessage, Message
 from reactagent_tui.core.sessions.marks import Marks
 from reactagent_tui.core.sessions.window import Selection, is_pinned, opens_turn, select
@@ -81,6 +82,14 @@ class WindowCounter:
     def message(self, message: Message) -> int:
         """Tokens of one message by this model."""
         return self.estimator.scale(self._raw(message))
+
+    def messages(self, messages: Sequence[Message]) -> int:
+        """Tokens of a whole history by this model, whatever its length in no time; nothing is remembered of it."""
+        weight = weigh_messages(messages, self._sends_thinking)
+        for message in messages:
+            if not isinstance(message, AssistantMessage) and message.attachments:
+                weight += Weight(attachment_tokens(self.api, message.attachments))
+        return self.estimator.scale(weight)
 
     def fixed(self, system: str, tools: Sequence[ToolSpec]) -> int:
         """Tokens of what every request carries: system prompt and tools."""
@@ -212,6 +221,14 @@ def request_window(
     seen = history.marks.view(history.messages)
     chosen = newest_that_fit(counter, info, system, tools, seen)
     return RequestWindow(chosen, counter.fixed(system, tools))
+
+
+async def weigh_ahead(counter: WindowCounter, messages: Sequence[Message]) -> None:
+    """Weigh a history beside everything else, newest first, so that its first request need not wait for that."""
+    for number, message in enumerate(reversed(messages[-KEEP:]), 1):
+        counter.message(message)
+        if number % 100 == 0:
+            await asyncio.sleep(0.005)
 
 
 class Counters:

@@ -12,11 +12,14 @@ from typing import Any
 
 from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.messages import Message, UserMessage, message_to_record
-from reactagent_tui.core.sessions.index import SessionIndex
+from reactagent_tui.core.sessions.fork_past import copy_agents, events_to_keep
+from reactagent_tui.core.sessions.index import Found, SessionIndex
 from reactagent_tui.core.sessions.presence import opened_by
 from reactagent_tui.core.sessions.store import NoSessionError, SessionFile, SessionStore
 
 FORK_MARK = " (fork)"
+PATIENCE = 20.0
+"""Seconds that the text of a session is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,20 @@ def find(store: SessionStore, index: SessionIndex, wanted: str, workdir: Path) -
     except NoSessionError:
         index.update()
         for folder in (workdir, None):
-            hits = index.search(wanted, folder, seconds=5).hits
-            if len(hits) == 1:
-                return store.load(hits[0].session.path)
-            if hits:
-                names = ", ".join(f"{hit.session.facts.id} ({hit.session.facts.shown[:40]})" for hit in hits[:5])
-                raise StorageError(f"{wanted!r} is in more than one session: {names}") from None
+            found = index.search(wanted, folder, seconds=PATIENCE)
+            if len(found.hits) == 1 and found.whole:
+                return store.load(found.hits[0].session.path)
+            if found.hits:
+                names = ", ".join(f"{hit.session.facts.id} ({hit.session.facts.shown[:40]})" for hit in found.hits[:5])
+                where = "in more than one session" if len(found.hits) > 1 else "in this session, and maybe in others"
+                raise StorageError(f"{wanted!r} is {where}: {names}{_searched(found)}") from None
+            if not found.whole:
+                raise NoSessionError(f"no session with {wanted!r} so far{_searched(found)}") from None
         raise
+
+
+def _searched(found: Found) -> str:
+    return "" if found.whole else f"; searched the newest {found.looked} of {found.sessions}, the id would be exact"
 
 
 def fork_session(store: SessionStore, file: SessionFile, keep: int | None = None) -> SessionFile:
@@ -69,18 +79,17 @@ def fork_session(store: SessionStore, file: SessionFile, keep: int | None = None
     for mark in file.marks.stack:
         if mark.upto <= len(messages):  # what the model does not see any more it does not see in the copy either
             fork.mark(mark)
-    for event in _settings(store.load(file.path).events):  # an open session does not hold its own events
+    saved = store.load(file.path)  # an open session does not hold its own events
+    whole = len(messages) == len(file.messages)
+    for event in events_to_keep(saved.events, saved.event_places, None if whole else len(messages)):
         fork.append("event", event)
         fork.events.append(event)
+        fork.event_places.append(len(messages))
+    copy_agents(file.folder, fork.folder, messages)
     if header.title:
         fork.set_title(header.title.removesuffix(FORK_MARK) + FORK_MARK)
     fork.sync()
     return fork
-
-
-def _settings(events: Sequence[Any]) -> list[Any]:
-    """What the user set for the session that holds for a fork as well: its budget, as it was last."""
-    return [event for event in events if event.get("name") == "budget"][-1:]
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:

@@ -33,6 +33,8 @@ PATIENCE = 5.0
 """Seconds that a locked database is waited for."""
 SEARCH_TIME = 0.15
 """Seconds after which a search gives what it has found so far."""
+TELL = 0.2
+"""Seconds between two words about a search that goes on."""
 BATCH = 4_000_000
 """Bytes of a file that are taken in with one transaction."""
 _FACTS = tuple(Facts.__slots__)
@@ -72,10 +74,30 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The hits, newest session first. `whole` False: time was up before everything was looked at."""
+    """The hits among the newest `looked` of `sessions` sessions, newest first: time may be up before all are seen."""
 
     hits: tuple[SearchHit, ...]
-    whole: bool = True
+    looked: int
+    sessions: int
+
+    @property
+    def whole(self) -> bool:
+        """Every session was looked at."""
+        return self.looked >= self.sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a search may take, and who hears of it meanwhile."""
+
+    until: float
+    """By the monotonic clock."""
+    stop: Callable[[], bool]
+    tell: Callable[[Found], None]
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self.until or self.stop()
 
 
 class SessionIndex:
@@ -89,21 +111,36 @@ class SessionIndex:
     def at(cls, paths: Paths) -> SessionIndex:
         return cls(paths.sessions, paths.state / "sessions.db")
 
-    def update(self, stop: Callable[[], bool] = lambda: False) -> int:
+    def update(
+        self, stop: Callable[[], bool] = lambda: False, tell: Callable[[int, int], None] = lambda _done, _all: None
+    ) -> int:
         """Take in what the session files gained; returns how many files were read. Raises StorageError.
 
         Only new lines are read. `stop` is asked between the pieces: what is missing comes with the next update.
+        `tell` hears before each file how many are done, of how many.
         """
-        return self._try(lambda db: self._update(db, stop))
+        return self._try(lambda db: self._update(db, stop, tell))
 
     def list(self, workdir: Path | None = None) -> list[IndexedSession]:
         """Sessions of a folder, or of all: unfinished ones first, then newest first. Raises StorageError."""
         return self._try(lambda db: self._list(db, workdir))
 
-    def search(self, query: str, workdir: Path | None = None, *, seconds: float = SEARCH_TIME) -> Found:
-        """Sessions that hold every word of any text; an empty one finds all. Raises StorageError."""
+    def search(
+        self,
+        query: str,
+        workdir: Path | None = None,
+        *,
+        seconds: float = SEARCH_TIME,
+        stop: Callable[[], bool] = lambda: False,
+        tell: Callable[[Found], None] = lambda _found: None,
+    ) -> Found:
+        """Sessions that hold every word of any text; an empty one finds all. Raises StorageError.
+
+        After so many seconds, or when `stop` says so, it gives what it has; `tell` hears of that now and then.
+        """
         words = words_of(query)
-        return self._try(lambda db: self._search(db, words, workdir, time.monotonic() + seconds))
+        patience = Patience(time.monotonic() + seconds, stop, tell)
+        return self._try(lambda db: self._search(db, words, workdir, patience))
 
     # -- the database -----------------------------------------------------------------------
 
@@ -118,7 +155,7 @@ class SessionIndex:
                     raise
                 self._throw_away()
                 with closing(self._open()) as db:
-                    self._update(db, lambda: False)
+                    self._update(db, lambda: False, lambda _done, _all: None)
                     return act(db)
         except (sqlite3.Error, OSError) as error:
             raise StorageError(f"{self.path}: {error}") from error
@@ -157,22 +194,23 @@ class SessionIndex:
 
     # -- updating ---------------------------------------------------------------------------
 
-    def _update(self, db: sqlite3.Connection, stop: Callable[[], bool]) -> int:
+    def _update(self, db: sqlite3.Connection, stop: Callable[[], bool], tell: Callable[[int, int], None]) -> int:
         known = {row[0]: row[1:] for row in db.execute("SELECT path, inode, size, modified, done FROM files")}
-        read = 0
+        stale: list[Path] = []
         for path, stat in session_files(self.root):
             before = known.pop(str(path), None)
-            if before is not None and before[:3] == (stat.st_ino, stat.st_size, stat.st_mtime_ns):
-                continue
+            if before is None or before[:3] != (stat.st_ino, stat.st_size, stat.st_mtime_ns):
+                stale.append(path)
+        for read, path in enumerate(stale):
             if stop():
                 return read
-            read += 1
+            tell(read, len(stale))
             while self._take_in(db, path) and not stop():
                 pass
         for gone in known:
             if not Path(gone).exists():
                 self._forget(db, gone)
-        return read
+        return len(stale)
 
     def _take_in(self, db: sqlite3.Connection, path: Path) -> bool:
         """Read one more piece of a file; True when there is more of it."""
@@ -248,59 +286,64 @@ class SessionIndex:
             if slug is None or Path(row[1]).parent.parent.name == slug
         }
 
-    def _search(self, db: sqlite3.Connection, words: Sequence[str], workdir: Path | None, until: float) -> Found:
+    def _search(self, db: sqlite3.Connection, words: Sequence[str], workdir: Path | None, patience: Patience) -> Found:
         sessions = self._sessions(db, workdir)
         if not words:
-            return Found(tuple(SearchHit(session, "") for session in sessions.values()))
-        left = dict(sessions)
-        shown: dict[int, str] = {}
-        whole = True
-        for word in sorted(words, key=len, reverse=True):
-            found, complete = _holding(db, word, left, until)
-            whole = whole and complete
-            for number, body in found.items():
-                shown.setdefault(number, body)
-            left = {number: session for number, session in left.items() if number in found}
-        return Found(
-            tuple(SearchHit(session, snippet(shown.get(number, ""), words)) for number, session in left.items()), whole
-        )
+            return Found(tuple(SearchHit(session, "") for session in sessions.values()), len(sessions), len(sessions))
+        words = sorted(words, key=len, reverse=True)
+        places = [_candidates(db, word, patience) if len(word) > 1 else None for word in words]
+        hits: list[SearchHit] = []
+        told = time.monotonic()
+        for looked, (number, session) in enumerate(sessions.items()):
+            if patience.is_over:
+                return Found(tuple(hits), looked, len(sessions))
+            rows = [_rows_of(db, number) if place is None else place.get(number, ()) for place in places]
+            shown = _place_of(db, session, list(zip(words, rows, strict=True)), patience)
+            if shown is None:
+                return Found(tuple(hits), looked, len(sessions))
+            if shown:
+                hits.append(SearchHit(session, snippet(shown, words)))
+            if time.monotonic() - told > TELL:
+                told = time.monotonic()
+                patience.tell(Found(tuple(hits), looked + 1, len(sessions)))
+        return Found(tuple(hits), len(sessions), len(sessions))
 
 
-def _holding(
-    db: sqlite3.Connection, word: str, sessions: dict[int, IndexedSession], until: float
-) -> tuple[dict[int, str], bool]:
-    """The sessions of these that hold the word, with the chunk where; False: not everything was looked at."""
-    found: dict[int, str] = {}
-    for number, session in sessions.items():
-        if has_word(session.facts.shown, word):
-            found[number] = session.facts.shown
-    places: dict[int, list[int]] = {}
-    for row in _candidates(db, word, until) if len(word) > 1 else ():
-        places.setdefault(row >> FILE_BITS, []).append(row)
-    for number in sessions:
-        rows = places.get(number, ()) if len(word) > 1 else _rows_of(db, number)
-        for row in () if number in found else rows:
-            if time.monotonic() > until:
-                return found, False
+def _place_of(
+    db: sqlite3.Connection, session: IndexedSession, wanted: Sequence[tuple[str, Iterable[int]]], patience: Patience
+) -> str | None:
+    """The text where the longest word is found; "" when one of the words is nowhere, None when time was up."""
+    first = ""
+    for word, rows in wanted:
+        place = session.facts.shown if has_word(session.facts.shown, word) else ""
+        for row in () if place else rows:
+            if patience.is_over:
+                return None
             body = db.execute("SELECT body FROM chunks WHERE number = ?", (row,)).fetchone()
             if body is not None and has_word(body[0], word):
-                found[number] = body[0]
+                place = body[0]
                 break
-    return found, time.monotonic() <= until
+        if not place:
+            return ""
+        first = first or place
+    return first
 
 
-def _candidates(db: sqlite3.Connection, word: str, until: float) -> Iterable[int]:
-    """The numbers of the chunks that may hold a word of two characters or more."""
+def _candidates(db: sqlite3.Connection, word: str, patience: Patience) -> dict[int, list[int]]:
+    """The numbers of the chunks that may hold a word of two characters or more, by session."""
     table, query = ("pairs", pairs(word)) if len(word) == 2 else ("words", trigram_query(word))
-    db.set_progress_handler(lambda: time.monotonic() > until + 0.05, 20_000)
+    found: dict[int, list[int]] = {}
+    db.set_progress_handler(lambda: patience.is_over, 20_000)
     try:
-        return [row[0] for row in db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (query,))]
+        for (row,) in db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (query,)):
+            found.setdefault(row >> FILE_BITS, []).append(row)
     except sqlite3.OperationalError as error:
         if _is_damaged(error):
             raise
-        return ()  # time was up
+        # time was up, and the search stops at its first session
     finally:
         db.set_progress_handler(None, 0)
+    return found
 
 
 def _rows_of(db: sqlite3.Connection, file: int) -> Iterable[int]:

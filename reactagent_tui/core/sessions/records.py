@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 RecordType = Literal["header", "message", "partial", "usage", "event", "compaction", "fork", "title", "rewind"]
 RECORD_TYPES = frozenset({"header", "message", "partial", "usage", "event", "compaction", "fork", "title", "rewind"})
 VERSION = 1
+_HEAD = ("v", "seq", "ts", "type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def decode(data: bytes) -> Iterator[Record | BadLine]:
 
 def _decode_line(number: int, line: bytes) -> Record | BadLine:
     try:
-        value: Any = json.loads(line)
+        value: Any = json.loads(line.decode("utf-8", "surrogatepass"))  # from bytes it guesses the encoding, slowly
     except (ValueError, RecursionError):
         return BadLine(number, "not JSON (torn by a crash?)")
     if not isinstance(value, dict):
@@ -66,5 +67,7 @@ def _decode_line(number: int, line: bytes) -> Record | BadLine:
         return BadLine(number, "not a session record")
     if version > VERSION:
         return BadLine(number, f"written by a newer version (v{version})")
-    data = {key: item for key, item in record.items() if key not in ("v", "seq", "ts", "type")}
-    return Record(cast("RecordType", kind), seq, str(record.get("ts") or ""), data)
+    ts = str(record.get("ts") or "")
+    for key in _HEAD:
+        record.pop(key, None)
+    return Record(cast("RecordType", kind), seq, ts, record)

@@ -30,6 +30,7 @@ from reactagent_tui.core.messages import (
 from reactagent_tui.core.paths import Paths, folder_slug
 from reactagent_tui.core.sessions.marks import Mark, Marks
 from reactagent_tui.core.sessions.records import BadLine, Record, RecordType, decode, encode
+from reactagent_tui.core.sessions.whereabouts import file_of, newest_files, subfolders
 
 Clock = Callable[[], datetime]
 
@@ -75,6 +76,8 @@ class SessionFile:
     messages: list[Message] = field(default_factory=list[Message])
     usage_rows: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     events: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    event_places: list[int] = field(default_factory=list[int])
+    """How many messages stood before each of `events` in the file."""
     bad_lines: list[BadLine] = field(default_factory=list[BadLine])
     cut: list[list[Message]] = field(default_factory=list[list[Message]])
     """Messages that rewinds took away, newest last, as long as no new message came."""
@@ -268,14 +271,14 @@ class SessionStore:
             data = path.read_bytes()
         except OSError as error:
             raise StorageError(f"cannot read the session {path}: {error.strerror or error}") from error
-        return _build(path, data, self.clock)
+        return read_session(path, data, self.clock)
 
     def list(self, workdir: Path | None = None) -> list[SessionSummary]:
         """Sessions of a folder (or of all), newest first. Reads only the head and the tail of each file."""
-        folders = [self.root / folder_slug(workdir)] if workdir is not None else _subfolders(self.root)
+        folders = [self.root / folder_slug(workdir)] if workdir is not None else subfolders(self.root)
         found: list[SessionSummary] = []
         for folder in folders:
-            for entry in _subfolders(folder):
+            for entry in subfolders(folder):
                 summary = _summary(entry / "session.jsonl")
                 if summary is not None:
                     found.append(summary)
@@ -283,14 +286,17 @@ class SessionStore:
 
     def latest(self, workdir: Path) -> SessionFile | None:
         """The newest session of a folder, or None."""
-        listed = self.list(workdir)
-        return self.load(listed[0].path) if listed else None
+        path = next((path for path in newest_files(self.root, workdir) if _summary(path) is not None), None)
+        return None if path is None else self.load(path)
 
     def find(self, wanted: str, workdir: Path) -> SessionFile:
         """The session whose id, id prefix or title is `wanted`; the folder's own first.
 
         Raises StorageError that lists the newest ids when there is none or more than one.
         """
+        named = file_of(self.root, wanted, workdir)
+        if named is not None and _summary(named) is not None:
+            return self.load(named)
         candidates = self.list(workdir)
         elsewhere = [item for item in self.list() if item.path not in {c.path for c in candidates}]
         for pool in (candidates, elsewhere):
@@ -315,7 +321,8 @@ def _header_from(data: Mapping[str, Any]) -> SessionHeader:
     return SessionHeader(**known)
 
 
-def _build(path: Path, data: bytes, clock: Clock) -> SessionFile:
+def read_session(path: Path, data: bytes, clock: Clock = utc_now) -> SessionFile:
+    """The session that these lines tell. Raises StorageError when there is no header among them."""
     file: SessionFile | None = None
     bad: list[BadLine] = []
     partial: tuple[str, list[str], list[str]] | None = None
@@ -373,6 +380,7 @@ def _apply(file: SessionFile, record: Record, partial: _Partial | None) -> _Part
             file.header = SessionHeader(**(_header_record(file.header) | {"title": str(record.data["title"])}))
         case "event":
             file.events.append(record.data)
+            file.event_places.append(len(file.messages))
         case "compaction":
             file.marks.apply_record(record.data, len(file.messages))
         case "header" | "fork":
@@ -402,14 +410,6 @@ def _cut_message(partial: _Partial) -> AssistantMessage | None:
     if text:
         parts.append(TextPart(text))
     return AssistantMessage(tuple(parts), stop_reason="lost") if parts else None
-
-
-def _subfolders(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
 
 
 def _summary(path: Path) -> SessionSummary | None:

@@ -116,6 +116,7 @@ class ChatKeys(SessionKeys):
     def _idle_escape(self, level: Esc) -> None:
         """The first and the second ESC when nothing is open and nothing runs."""
         me = self._me
+        me.home.bridge.stop_title()
         match level:
             case Esc.ARM_CLEAR:
                 me.status.flash(me.t("press_again.clear"), 1.5)

@@ -141,8 +141,15 @@ class ChatSession(Screen[None]):
 
     def _list_tools(self, messages: Sequence[Any]) -> None:
         """The sidebar of a resumed session holds its newest calls."""
-        calls = [call for message in messages for call in getattr(message, "tool_calls", ())][-TOOLS_LISTED:]
-        results = {message.call_id: message for message in messages if hasattr(message, "call_id")}
+        calls: list[Any] = []
+        results: dict[str, Any] = {}
+        for message in reversed(messages):
+            calls.extend(reversed(getattr(message, "tool_calls", ())))
+            if len(calls) >= TOOLS_LISTED:
+                break
+            if hasattr(message, "call_id"):
+                results.setdefault(message.call_id, message)
+        calls = calls[TOOLS_LISTED - 1 :: -1]
         for call in calls:
             result = results.get(call.id)
             self._me.tools.tool_started(call)

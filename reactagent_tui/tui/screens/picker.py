@@ -18,7 +18,7 @@ from reactagent_tui.locales import Translate
 from reactagent_tui.tui.widgets.block_lines import block_lines
 from reactagent_tui.tui.widgets.filter_head import Lines, filter_head
 from reactagent_tui.tui.widgets.line_edit import LineEdit
-from reactagent_tui.tui.widgets.line_layout import Part, cut, cut_content, join_parts, pad, spread
+from reactagent_tui.tui.widgets.line_layout import Part, cut, cut_content, flow, join_parts, pad, spread
 
 NARROW = 72
 """Below this many columns the preview hides."""
@@ -93,6 +93,8 @@ class PickerScreen(Screen[PickerResult | None]):
     CSS_PATH = "../styles/screens.tcss"
     choose_hint = "picker.key_choose"
     """Locale key: what Enter does."""
+    most_key_lines = 1
+    """Lines the keys may take; what has no room is dropped."""
 
     class Highlighted(Message):
         """The cursor is on another item."""
@@ -149,6 +151,8 @@ class PickerScreen(Screen[PickerResult | None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width < NARROW or self._preview is None, "-narrow")
+        if self.most_key_lines > 1:
+            self.query_one("#picker-keys").styles.height = len(self._key_lines(event.size.width))
 
     @property
     def highlighted(self) -> PickerItem | None:
@@ -333,10 +337,21 @@ class PickerScreen(Screen[PickerResult | None]):
         return [Content.assemble("  ", line) for line in lines]
 
     def _paint_keys(self, width: int, height: int) -> Sequence[Content]:
+        return [
+            cut_content(Content.assemble(" ", line), width).stylize("$text-muted") for line in self._key_lines(width)
+        ]
+
+    def _key_lines(self, width: int) -> list[Content]:
+        """The keys in as many lines as they may take; those that matter least are dropped first."""
         hints = [("picker.key_move", 3), (self.choose_hint, 4)] if self._choosable else [("picker.key_move", 3)]
         parts = [Part(Content(self._t(key)), keep) for key, keep in hints]
         parts += [Part(Content(key.hint), 2) for key in self._extra_keys.values()]
         if self._preview is not None and not self.has_class("-narrow"):
             parts.append(Part(Content(self._t("picker.key_scroll")), 1))
         parts.append(Part(Content(self._t("picker.key_back")), 9))
-        return [cut_content(Content.assemble(" ", join_parts(parts, width - 2, "   ")), width).stylize("$text-muted")]
+        room = max(width - 2, 1)
+        if self.most_key_lines == 1:
+            return [join_parts(parts, room, "   ")]
+        while len(lines := flow([part.content for part in parts], room)) > self.most_key_lines and len(parts) > 1:
+            parts.remove(min(reversed(parts), key=lambda part: part.keep))
+        return lines

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.content import Content
@@ -16,11 +16,13 @@ from textual.content import Content
 from reactagent_tui.core.display import DisplayBlock, MarkdownBlock, TextBlock, clean_line
 from reactagent_tui.core.errors import ReactAgentError
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolResult, UserMessage
-from reactagent_tui.core.sessions.index import IndexedSession, SearchHit
+from reactagent_tui.core.sessions.index import IndexedSession
 from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.picker import PickerItem, PickerKey, PickerResult, PickerScreen, matching
-from reactagent_tui.tui.session_switch import OpenSession, open_sessions
+from reactagent_tui.tui.screens.session_search import MORE, SessionSearch
+from reactagent_tui.tui.screens.sessions_port import ProgramPort, SessionsPort
+from reactagent_tui.tui.session_switch import OpenSession
 from reactagent_tui.tui.widgets.filter_head import filter_head
 from reactagent_tui.tui.widgets.line_edit import LineEdit
 
@@ -32,20 +34,6 @@ POLL = 1.0
 ROOMY = 100
 """Columns from which the list has room for words beside the signs."""
 _LINES = 12
-
-
-class SessionsPort(Protocol):
-    """What the screen asks of the program; each may take a while and runs beside the screen."""
-
-    async def listed(self, everywhere: bool) -> Sequence[IndexedSession]: ...
-    async def search(self, text: str) -> Sequence[SearchHit]: ...
-    async def states(self) -> Sequence[OpenSession]: ...
-    async def preview(self, path: Path) -> Sequence[Message]: ...
-    async def rename(self, path: Path, title: str) -> None: ...
-    async def export(self, path: Path) -> Path: ...
-    async def price(self, path: Path) -> str:
-        """What going on with it would send first, as text."""
-        ...
 
 
 @dataclass(slots=True)
@@ -61,6 +49,7 @@ class SessionsScreen(PickerScreen):
     """Dismisses with the id and `choose` or `fork`; what is marked as deleted is in `to_delete` then."""
 
     choose_hint = "sessions.key_open"
+    most_key_lines = 2
 
     def __init__(
         self, t: Translate, listed: Sequence[IndexedSession], states: Sequence[OpenSession], port: SessionsPort
@@ -69,7 +58,7 @@ class SessionsScreen(PickerScreen):
         self._everywhere = False
         self._sessions: dict[str, IndexedSession] = {}
         self._states = {state.id: state for state in states}
-        self._hits: dict[str, str] = {}
+        self._search = SessionSearch(port, self._searched)
         self._previews: dict[str, Sequence[Message]] = {}
         self._prices: dict[str, str] = {}
         self._marks = _Marks()
@@ -88,6 +77,7 @@ class SessionsScreen(PickerScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.set_interval(POLL, self._look)
+        self._bring_up_to_date()
 
     @on(events.Resize)
     def _fit_items(self, event: events.Resize) -> None:
@@ -131,23 +121,42 @@ class SessionsScreen(PickerScreen):
         if not text.strip():
             return list(self._all)
         named = {item.id for item in matching(self._all, text)}
-        return [item for item in self._all if item.id in named or item.id in self._hits]
+        found = [item for item in self._all if item.id in named or item.id in self._search.snippets]
+        more = self._search.more(self._t)
+        return found if more is None else [*found, more]
 
     def _apply_filter(self) -> None:
         self._marks.armed = self._note = ""
         super()._apply_filter()
         text = self._filter.text.strip()
         if text:
-            self.run_worker(partial(self._search, text), group="search", exclusive=True, exit_on_error=False)
+            self._look_for(text, whole=False)
+            self._bring_up_to_date()
         else:
-            self._hits = {}
+            self._search.forget()
 
-    async def _search(self, text: str) -> None:
-        hits = await self._port.search(text)
-        if text == self._filter.text.strip():
-            self._hits = {hit.session.path.parent.name: hit.snippet for hit in hits}
-            super()._apply_filter()
-            self.preview_changed()
+    def _look_for(self, text: str, *, whole: bool) -> None:
+        work = partial(self._search.run, text, everywhere=self._everywhere, whole=whole)
+        self.run_worker(work, group="search", exclusive=True, exit_on_error=False)
+
+    def _bring_up_to_date(self) -> None:
+        if not self._search.is_indexing:
+            self.run_worker(self._search.bring_up_to_date, group="index", exit_on_error=False)
+
+    def _searched(self, again: bool) -> None:
+        """Something new is known of the search; `again`: there is more to be found by now."""
+        text = self._filter.text.strip()
+        if again and text and self._search.text == text and not self._search.is_whole:
+            self._look_for(text, whole=False)
+        self._note = self._search.trouble or self._note
+        place = self._shown.item
+        self._refresh_items()
+        items = self._shown.items
+        if place is not None:
+            self._shown.cursor = next((i for i, item in enumerate(items) if item.id == place.id), self._shown.cursor)
+        if self._shown.item is not None and (place is None or self._shown.item.id != place.id):
+            self._announce()
+        self._repaint()
 
     async def _reload(self) -> None:
         listed = await self._port.listed(self._everywhere)
@@ -190,16 +199,22 @@ class SessionsScreen(PickerScreen):
         self._repaint()
 
     def _choose(self, action: str) -> None:
-        if self.highlighted is None or self.highlighted.id not in self._marks.deleted:
+        if self.highlighted is not None and self.highlighted.id == MORE:
+            if action == "choose":
+                self._look_for(self._filter.text.strip(), whole=True)
+        elif self.highlighted is None or self.highlighted.id not in self._marks.deleted:
             super()._choose(action)
 
     @on(PickerScreen.ActionPressed)
     def _acted(self, message: PickerScreen.ActionPressed) -> None:
         name = message.item_id
         match message.action:
+            case _ if name == MORE and message.action != "where":
+                pass
             case "where":
                 self._everywhere = not self._everywhere
                 self._extra_keys["tab"] = _where_key(self._t, everywhere=self._everywhere)
+                self._search.forget()
                 self.run_worker(self._reload, group="list", exclusive=True, exit_on_error=False)
             case "rename":
                 self._renaming = LineEdit.holding(self._sessions[name].facts.shown)
@@ -244,7 +259,10 @@ class SessionsScreen(PickerScreen):
 
     def _paint_head(self, width: int, height: int) -> Sequence[Content]:
         if self._renaming is None:
-            return super()._paint_head(width, height)
+            count = sum(item.id != MORE for item in self._shown.items)
+            figures = f"{count}/{len(self._all)}" if self._filter.text else str(len(self._all))
+            state = self._search.indexing(self._t)
+            return [filter_head(self._heading, self._filter, f"{state}   {figures}".strip(), width, self._t)]
         return [filter_head(self._t("sessions.rename_heading"), self._renaming, "", width, self._t)]
 
     @on(PickerScreen.Highlighted)
@@ -263,6 +281,9 @@ class SessionsScreen(PickerScreen):
         self.preview_changed()
 
     def _blocks(self, picked: PickerItem) -> list[DisplayBlock]:
+        if picked.id == MORE:
+            note = [TextBlock(self._note, "warn"), TextBlock("")] if self._note else []
+            return [*note, *self._search.explained(self._t)]
         t, item = self._t, self._sessions[picked.id]
         facts = item.facts
         when = datetime.fromtimestamp(item.modified).strftime("%Y-%m-%d %H:%M")
@@ -273,7 +294,7 @@ class SessionsScreen(PickerScreen):
         blocks.append(TextBlock(f"{short_path(Path(facts.workdir))} · {picked.id}", "dim"))
         if facts.parent:
             blocks.append(TextBlock(t("sessions.fork_of", id=facts.parent), "dim"))
-        if hit := self._hits.get(picked.id):
+        if hit := self._search.snippets.get(picked.id):
             blocks += [TextBlock(""), TextBlock(t("sessions.found_here"), "dim"), TextBlock(hit)]
         messages = self._previews.get(picked.id)
         for message in messages or ():
@@ -334,7 +355,7 @@ def _keys(t: Translate) -> list[PickerKey]:
 
 async def open_screen(chat: ChatScreen) -> None:
     """Show the sessions of this folder; do what was chosen."""
-    port = _Port(chat)
+    port = ProgramPort(chat)
     listed, states = await asyncio.gather(port.listed(False), port.states())
     screen = SessionsScreen(chat.t, listed, states, port)
 
@@ -362,78 +383,3 @@ async def _delete_all(chat: ChatScreen, paths: Sequence[Path]) -> None:
             await asyncio.to_thread(delete_session, path)
         except ReactAgentError as error:
             chat.warn(str(error))
-
-
-class _Port:
-    """Implements `SessionsPort` on the program that runs. Files are read in threads."""
-
-    def __init__(self, chat: ChatScreen) -> None:
-        from reactagent_tui.core.sessions.index import SessionIndex
-        from reactagent_tui.core.sessions.store import SessionStore
-
-        self._chat = chat
-        self._index = SessionIndex.at(chat.home.paths)
-        self._store = SessionStore.at(chat.home.paths)
-
-    async def listed(self, everywhere: bool) -> Sequence[IndexedSession]:
-        from reactagent_tui.core.sessions.listing import list_sessions
-
-        home: Path = await self._chat.home.bridge.query(_home_of)
-        return await asyncio.to_thread(list_sessions, self._index, None if everywhere else home)
-
-    async def search(self, text: str) -> Sequence[SearchHit]:
-        def look() -> Sequence[SearchHit]:
-            self._index.update()
-            return self._index.search(text).hits
-
-        return await asyncio.to_thread(look)
-
-    async def states(self) -> Sequence[OpenSession]:
-        return await self._chat.home.bridge.query(open_sessions)
-
-    async def preview(self, path: Path) -> Sequence[Message]:
-        from reactagent_tui.core.sessions.listing import last_messages
-
-        return await asyncio.to_thread(last_messages, path)
-
-    async def rename(self, path: Path, title: str) -> None:
-        async def in_agent(agent: Any) -> bool:
-            session = agent.runtime.sessions.get(path.parent.name)
-            if session is not None:
-                session.set_title(title)
-            return session is not None
-
-        def in_file() -> None:
-            file = self._store.load(path)
-            file.set_title(title)
-            file.close()
-
-        if not await self._chat.home.bridge.query(in_agent):
-            await asyncio.to_thread(in_file)
-
-    async def export(self, path: Path) -> Path:
-        from reactagent_tui.core.commands.session_files import free_path, redactor, write_new
-        from reactagent_tui.core.sessions.export import export
-
-        def work() -> Path:
-            file = self._store.load(path)
-            target = free_path(self._chat.workdir, file, "md")
-            write_new(target, export(file, "md", self._chat.t, redactor().text))
-            return target
-
-        return await asyncio.to_thread(work)
-
-    async def price(self, path: Path) -> str:
-        from reactagent_tui.core.react.next_call import tags_to_resume
-        from reactagent_tui.tui.screens.next_price import price_text, warm
-
-        async def ask(agent: Any) -> Any:
-            await warm(agent)
-            return (await tags_to_resume(agent.session, [path]))[0]
-
-        return price_text(await self._chat.home.bridge.query(ask), self._chat.t)
-
-
-async def _home_of(agent: Any) -> Path:
-    """The folder that the session belongs to, also when it works in a worktree."""
-    return Path(agent.session.file.header.workdir)

@@ -41,6 +41,9 @@ class Browser(Viewport, inherit_bindings=False):
         """Draw what has changed."""
         raise NotImplementedError
 
+    def whole(self) -> None:
+        """Have all of the history here, now."""
+
     def cursor_moved(self, call_id: str | None) -> None:
         """The cursor is on this call's row now, or on none."""
 
@@ -59,6 +62,7 @@ class Browser(Viewport, inherit_bindings=False):
         if not text.strip():
             self.end_search()
             return 0
+        self.whole()
         self.flush()
         self._search = Search(text, self.column.items, self.verbosity)
         bottom = self.column.at(int(self.scroll_y) + self.size.height)
@@ -119,7 +123,12 @@ class Browser(Viewport, inherit_bindings=False):
     def cursor_down(self) -> None:
         self._move_cursor(1)
 
+    def to_top(self) -> None:
+        self.whole()
+        super().to_top()
+
     def _move_cursor(self, step: int) -> None:
+        self.whole()
         items = self.column.items
         if self._cursor is None:
             index = min(self.column.at(int(self.scroll_y) + self.size.height - 1) + 1, len(items))
@@ -207,6 +216,7 @@ class Browser(Viewport, inherit_bindings=False):
 
     def last_answer(self) -> str:
         """The text of the newest answer, as the model wrote it."""
+        self.whole()
         for item in reversed(self.column.items):
             if isinstance(item, AnswerItem):
                 return item.answer.source
@@ -227,6 +237,7 @@ class Browser(Viewport, inherit_bindings=False):
 
     def export_text(self) -> str:
         """Everything as plain text."""
+        self.whole()
         return plain_text(self.column.items)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:

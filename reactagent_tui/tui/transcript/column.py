@@ -49,6 +49,10 @@ class Column:
     def extend(self, items: Iterable[Item]) -> None:
         self.items.extend(items)
 
+    def prepend(self, items: Iterable[Item]) -> None:
+        self.items[:0] = items
+        self.changed(0)
+
     def insert(self, index: int, item: Item) -> None:
         self.items.insert(index, item)
         self.changed(index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reactagent_tui.core.display import DisplayBlock, TextBlock, clean_line
+from reactagent_tui.core.display import DisplayBlock
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from reactagent_tui.tui.transcript.chunks import Chunk
 from reactagent_tui.tui.transcript.column import Column
@@ -18,13 +18,10 @@ from reactagent_tui.tui.transcript.items import (
     ThinkingItem,
     UserItem,
 )
+from reactagent_tui.tui.transcript.loading import MARKED, Backlog, Loader, count_prompts, where_to_cut
 from reactagent_tui.tui.transcript.reply import Kind, Reply, answer_items, told_by
 from reactagent_tui.tui.transcript.rows import Translate
 from reactagent_tui.tui.transcript.tool_item import ToolItem
-
-_SILENT_ORIGINS = frozenset({"nudge", "reminder"})
-_LABELS = {"steer": "transcript.steer", "follow_up": "transcript.follow_up", "skill": "transcript.skill"}
-_MARKED = frozenset({"cut", "interrupted", "lost", "length", "content_filter", "refusal"})
 
 
 class Conversation:
@@ -39,8 +36,11 @@ class Conversation:
         self._t = t
         self._clock = clock
         self._replies: dict[str, Reply] = {}
-        self._calls: dict[str, ToolItem] = {}
-        self._prompts = 0
+        self._loader = Loader(t)
+        self._calls = self._loader.calls
+        self._backlog = Backlog(t)
+        self._loaded: tuple[Sequence[Message], int] = ((), 0)
+        """What an early look showed, and how many items that made."""
 
     # --- adding
 
@@ -51,8 +51,8 @@ class Conversation:
             self.column.append(item)
         else:
             self.column.insert(index, item)
-            self._touch(self.column.items[index + 1])
-        self._touch(item)
+            self.touch(self.column.items[index + 1])
+        self.touch(item)
         self.structure_changed = True
 
     def _take_out(self, item: Item) -> None:
@@ -63,39 +63,17 @@ class Conversation:
         self.touched.pop(item, None)
         self.structure_changed = True
         if index < len(self.column):
-            self._touch(self.column.items[index])
+            self.touch(self.column.items[index])
 
-    def _touch(self, item: Item) -> None:
+    def touch(self, item: Item) -> None:
+        """Draw an item anew with the next frame."""
         self.touched[item] = None
 
     def add_user(self, message: UserMessage) -> None:
         """A message of the user; what the program says in the user's place is not shown."""
-        item = self._user_item(message)
+        item = self._loader.user_item(message)
         if item is not None:
             self._put(item)
-
-    def _user_item(self, message: UserMessage) -> Item | None:
-        if message.origin in _SILENT_ORIGINS:
-            return self._recalled(message) if message.origin == "reminder" else None
-        shown = message.text if message.shown is None else message.shown
-        if message.origin == "summary":
-            return NoticeItem(self._t("transcript.compacted"))
-        number = self._prompts
-        self._prompts += 1
-        return UserItem(
-            shown,
-            label=_LABELS.get(message.origin, ""),
-            attachments=[attachment.label for attachment in message.attachments],
-            number=number,
-        )
-
-    def _recalled(self, message: UserMessage) -> Item | None:
-        """What was remembered is told to the user as well; other reminders are not shown."""
-        from reactagent_tui.core.memory.recalled import recalled_in
-
-        facts = recalled_in(message)
-        blocks = tuple(TextBlock(clean_line(fact), "dim") for fact in facts)
-        return NoticeItem(self._t("memory.recalled"), "info", blocks) if facts else None
 
     def add_notice(self, text: str, level: Level, blocks: Sequence[DisplayBlock]) -> None:
         self._put(NoticeItem(text, level, blocks))
@@ -126,7 +104,7 @@ class Conversation:
                 item.finish("interrupted", "", (), is_error=False, summary="", seconds=item.seconds)
             else:
                 self._end_thinking(item, self._clock())
-            self._touch(item)
+            self.touch(item)
         self.running.clear()
 
     def _reply(self, key: str) -> Reply:
@@ -160,7 +138,7 @@ class Conversation:
             reply.parts.append(last)
             self.running[last] = None
         last.feed(text)
-        self._touch(last)
+        self.touch(last)
 
     def _apply_text(self, reply: Reply, text: str, came: float) -> None:
         last = reply.parts[-1] if reply.parts else None
@@ -189,7 +167,7 @@ class Conversation:
             self._put(item, after)
         else:
             item.set_chunk(chunk, live=live)
-            self._touch(item)
+            self.touch(item)
         reply.live = item if live else None
 
     def _end_part(self, reply: Reply, now: float) -> None:
@@ -203,7 +181,7 @@ class Conversation:
             if last.definitions:
                 for item in last.items:
                     if "[" in item.text():
-                        self._touch(item)
+                        self.touch(item)
 
     def _end_thinking(self, item: ThinkingItem, now: float) -> None:
         if item.done:
@@ -212,7 +190,7 @@ class Conversation:
         if item.started is not None:
             item.seconds = now - item.started
         self.running.pop(item, None)
-        self._touch(item)
+        self.touch(item)
 
     def reclassify_text_as_thinking(self, key: str) -> None:
         """What was taken for the answer turned out to be reasoning."""
@@ -244,7 +222,7 @@ class Conversation:
         if [(kind, text.strip()) for kind, text in wanted] != [(kind, text.strip()) for kind, text in reply.told()]:
             self._rebuild(reply, wanted)
         self._adopt_calls(reply, message.tool_calls)
-        if message.stop_reason in _MARKED and (reply.parts or reply.calls):
+        if message.stop_reason in MARKED and (reply.parts or reply.calls):
             notice = NoticeItem(self._t(f"transcript.stop_{message.stop_reason}"), "warn")
             self._put(notice, reply.last_item())
 
@@ -274,9 +252,9 @@ class Conversation:
 
     def _insert(self, index: int, item: Item) -> None:
         self.column.insert(index, item)
-        self._touch(item)
+        self.touch(item)
         if index + 1 < len(self.column):
-            self._touch(self.column.items[index + 1])
+            self.touch(self.column.items[index + 1])
         self.structure_changed = True
 
     def _adopt_calls(self, reply: Reply, calls: Sequence[ToolCall]) -> None:
@@ -295,7 +273,7 @@ class Conversation:
             if item.call is None:
                 item.call, item.name = call, call.name
             self._calls[call.id] = item
-            self._touch(item)
+            self.touch(item)
         for item in waiting:
             if item.call is None:
                 self._take_out(item)
@@ -315,7 +293,7 @@ class Conversation:
             reply.calls[index] = item
         item.name = name or item.name
         item.size = size
-        self._touch(item)
+        self.touch(item)
 
     def _call_item(self, call: ToolCall) -> ToolItem:
         item = self._calls.get(call.id)
@@ -328,13 +306,13 @@ class Conversation:
         item = self._call_item(call)
         item.start(call, self._clock(), waiting=waiting)
         self.running[item] = None
-        self._touch(item)
+        self.touch(item)
 
     def tool_output(self, call_id: str, text: str) -> None:
         item = self._calls.get(call_id)
         if item is not None and not item.is_finished:
             item.add_output(text)
-            self._touch(item)
+            self.touch(item)
 
     def tool_finished(self, result: ToolResult) -> None:
         """A call has its result."""
@@ -343,14 +321,14 @@ class Conversation:
             item = self._call_item(ToolCall(result.call_id, result.name, "", {}))
         item.take(result)
         self.running.pop(item, None)
-        self._touch(item)
+        self.touch(item)
 
     def note(self, call_id: str, text: tuple[str, str]) -> None:
         """The line under a call's row, of what it runs; the row opens a view of its own from now on."""
         item = self._calls.get(call_id)
         if item is not None and (item.note != text or not item.opens_view):
             item.note, item.opens_view = text, True
-            self._touch(item)
+            self.touch(item)
 
     def tool_item(self, call_id: str) -> ToolItem | None:
         return self._calls.get(call_id)
@@ -362,39 +340,63 @@ class Conversation:
         self.touched.clear()
         self.running.clear()
         self._replies.clear()
-        self._calls.clear()
-        self._prompts = 0
+        self._loader = Loader(self._t)
+        self._calls = self._loader.calls
+        self._backlog = Backlog(self._t)
+        self._loaded = ((), 0)
         self.structure_changed = True
 
     def load(self, messages: Sequence[Message]) -> None:
-        """A history, in place of what was there. Nothing is drawn and nothing cut yet."""
+        """A history, in place of what was there: its newest part; the rest waits. Nothing is drawn, nothing cut yet."""
         self.clear()
-        items: list[Item] = []
-        for message in messages:
-            match message:
-                case UserMessage():
-                    item = self._user_item(message)
-                    if item is not None:
-                        items.append(item)
-                case AssistantMessage():
-                    self._load_reply(message, items)
-                case ToolResult():
-                    tool = self._calls.get(message.call_id)
-                    if tool is None:
-                        tool = self._calls[message.call_id] = ToolItem(message.name)
-                        items.append(tool)
-                    tool.take(message)
-        self.column.extend(items)
+        self._load_end(messages, where_to_cut(messages))
 
-    def _load_reply(self, message: AssistantMessage, items: list[Item]) -> None:
-        for kind, text in told_by(message):
-            if kind == "thinking":
-                items.append(ThinkingItem(text, done=True))
-            else:
-                items += answer_items(Answer.finished(text))
-        for call in message.tool_calls:
-            tool = ToolItem(call.name, call, "lost")
-            self._calls[call.id] = tool
-            items.append(tool)
-        if message.stop_reason in _MARKED:
-            items.append(NoticeItem(self._t(f"transcript.stop_{message.stop_reason}"), "warn"))
+    def load_early(self, end: Sequence[Message]) -> None:
+        """The end of a history of which nothing else is known yet. Its prompts have no numbers."""
+        self.clear()
+        self.column.extend(self._loader.items(end))
+        self._loaded = (end, len(self.column))
+        for item in self.column.items:
+            if isinstance(item, UserItem):
+                item.number = -1
+
+    def complete(self, messages: Sequence[Message]) -> bool:
+        """The whole history of what was loaded early, if that is its end and nothing came since; else False."""
+        end, items = self._loaded
+        start = len(messages) - len(end)
+        if not end or start < 0 or len(self.column) != items or list(messages[start:]) != list(end):
+            return False
+        number = count_prompts(messages[:start])
+        for item in self.column.items:
+            if isinstance(item, UserItem):
+                item.number = number
+                number += 1
+        self._loader.prompts = number
+        self._loaded = ((), 0)
+        self._backlog = Backlog(self._t, messages[:start])
+        return True
+
+    def _load_end(self, messages: Sequence[Message], start: int) -> None:
+        older = messages[:start]
+        self._backlog = Backlog(self._t, older)
+        self._loader.prompts = count_prompts(older)
+        self.column.extend(self._loader.items(messages[start:]))
+
+    @property
+    def waits(self) -> bool:
+        """An older part of the history is not in the column yet."""
+        return self._backlog.waits
+
+    def prepare_older(self) -> bool:
+        """Make some of the items that wait; True when all are made."""
+        if not self._backlog.is_ready:
+            self._backlog.advance()
+        return self._backlog.is_ready
+
+    def add_older(self) -> int:
+        """Put the items that wait before the others; how many they are."""
+        items, calls = self._backlog.take()
+        for call_id, item in calls.items():
+            self._calls.setdefault(call_id, item)
+        self.column.prepend(items)
+        return len(items)

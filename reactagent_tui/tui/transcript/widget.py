@@ -149,11 +149,47 @@ class Transcript(Browser, inherit_bindings=False):
         self.flush()
 
     def load(self, messages: Sequence[Message]) -> None:
-        """A whole history; rows are made when they are seen."""
+        """A whole history; rows are made when they are seen, and what is old comes in soon after the newest."""
+        if not self._story.complete(messages):
+            self._reset()
+            self._story.load(messages)
+            self._estimate()
+            self.to_end()
+            self._tell_follow()
+        if self._story.waits:
+            self.call_after_refresh(self._prepare_older)
+
+    def load_early(self, end: Sequence[Message]) -> None:
+        """The end of a history, to be looked at until `load` brings all of it."""
         self._reset()
-        self._story.load(messages)
+        self._story.load_early(end)
         self._estimate()
         self.to_end()
+        self._tell_follow()
+
+    def _prepare_older(self) -> None:
+        """A piece at a time, so that no key waits; a text that is being selected stays where it is."""
+        if not self._story.prepare_older():
+            self.call_later(self._prepare_older)
+        elif self.text_selection is not None:
+            self.set_timer(0.5, self._prepare_older)
+        else:
+            self.whole()
+
+    def whole(self) -> None:
+        """Have all of the history here, now."""
+        if not self._story.waits:
+            return
+        anchor = self._anchor
+        before = self.column.total
+        count = self._story.add_older()
+        self._estimate(count)
+        if count < len(self.column):
+            self._story.touch(self.column.items[count])  # there is something above it now
+        self._seen_bottom += self.column.total - before
+        self.settle(anchor)
+        self.flush()
+        self.refresh()
         self._tell_follow()
 
     def clear(self) -> None:
@@ -170,9 +206,10 @@ class Transcript(Browser, inherit_bindings=False):
         self._seen_bottom = 0
         self.follow = True
 
-    def _estimate(self) -> None:
+    def _estimate(self, first: int | None = None) -> None:
+        """Of all items, or of the first so many."""
         width, verbosity = self.size.width or 80, self.verbosity
-        for item in self.column.items:
+        for item in self.column.items[:first]:
             if self._show_thinking and isinstance(item, ThinkingItem):
                 item.open = True
             if item.measured is not self.page:
@@ -258,6 +295,8 @@ class Transcript(Browser, inherit_bindings=False):
         self.flush()
 
     def scrolled(self) -> None:
+        if self.scroll_y < self.size.height:
+            self.whole()
         self._tell_follow()
 
     def cursor_moved(self, call_id: str | None) -> None:
@@ -309,6 +348,7 @@ class Transcript(Browser, inherit_bindings=False):
 
     def focus_call(self, call_id: str) -> bool:
         """Put the cursor on a call's row and show it; whether there is one."""
+        self.whole()
         item = self._story.tool_item(call_id)
         if item is None or self.column.index(item) < 0:
             return False

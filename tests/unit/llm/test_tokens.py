@@ -15,6 +15,8 @@ from reactagent_tui.core.llm.tokens import (
     estimate_message,
     estimate_request,
     weigh,
+    weigh_message,
+    weigh_messages,
 )
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, ToolResult, UserMessage
 
@@ -92,3 +94,16 @@ def _root() -> str:
     from pathlib import Path
 
     return str(Path(__file__).parents[3])
+
+
+def test_many_messages_weigh_what_they_weigh_one_by_one() -> None:
+    messages = [
+        UserMessage("how much? 多少 🙂"),
+        AssistantMessage((ThinkingPart("hm 嗯"), TextPart("x" * 60_000), ToolCall("1", "read", '{"a": 1}', {"a": 1}))),
+        ToolResult("1", "read", "line\n" * 9),
+    ]
+    for thinking in (True, False):
+        single = [weigh_message(message, thinking=thinking) for message in messages]
+        together = weigh_messages(messages, lambda _message, told=thinking: told)
+        assert together.plain == pytest.approx(sum(weight.plain for weight in single))
+        assert together.wide == pytest.approx(sum(weight.wide for weight in single))

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.log import Redactor
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, ToolResult, UserMessage
+from reactagent_tui.core.sessions.agent_files import list_agents, read_agent
 from reactagent_tui.core.sessions.deletion import OpenSessionError, delete_session
 from reactagent_tui.core.sessions.export import closed, export, fenced
 from reactagent_tui.core.sessions.forking import find, fork_session, messages_of_turns, resume
 from reactagent_tui.core.sessions.index import SessionIndex
 from reactagent_tui.core.sessions.marks import Mark
 from reactagent_tui.core.sessions.presence import Presence, open_sessions, opened_by
+from reactagent_tui.core.sessions.records import Record, encode
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from tests.unit.sessions.test_index import index_of, session
 
@@ -199,3 +201,67 @@ def test_exports_are_private(tmp_path: Path) -> None:
     assert os.stat(path).st_mode & 0o777 == 0o600
     with pytest.raises(FileExistsError):
         write_new(path, "again")
+
+
+def test_a_text_that_was_not_looked_for_everywhere_is_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session(tmp_path, "one", output="a needle")
+    store, index = store_of(tmp_path), index_of(tmp_path)
+    assert find(store, index, "needle", Path("/w")).messages
+    monkeypatch.setattr("reactagent_tui.core.sessions.forking.PATIENCE", -1.0)
+    with pytest.raises(StorageError, match=r"so far; searched the newest 0 of 1"):
+        find(store, index, "needle", Path("/w"))
+
+
+def agent_run(file: SessionFile, run_id: str, call: str, parent: str | None = None) -> None:
+    path = file.folder / "agents" / f"{run_id}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    header = {"id": run_id, "title": run_id, "parent": parent, "parent_call_id": call}
+    path.write_bytes(
+        encode(Record("header", 1, "", {"header": header}))
+        + encode(Record("message", 2, "", {"message": {"role": "user", "text": f"do {run_id}"}}))
+    )
+
+
+def test_a_fork_has_the_agents_of_its_messages_and_no_others(tmp_path: Path) -> None:
+    file = session(tmp_path, "one", "two", "three")
+    agent_run(file, "first", "c0", "run-of-turn-1")
+    agent_run(file, "nested", "inner", "first")
+    agent_run(file, "deeper", "inner2", "nested")
+    agent_run(file, "second", "c1", "run-of-turn-2")
+    agent_run(file, "stray", "of nobody")
+    fork = fork_session(store_of(tmp_path), file, 4)
+    assert {agent.run_id for agent in list_agents(fork.folder)} == {"first", "nested", "deeper"}
+    assert read_agent(fork.folder, "deeper") == read_agent(file.folder, "deeper") != ()
+    assert (fork.folder / "agents" / "first.jsonl").stat().st_ino != (
+        file.folder / "agents" / "first.jsonl"
+    ).stat().st_ino
+    whole = fork_session(store_of(tmp_path), file)
+    assert {agent.run_id for agent in list_agents(whole.folder)} == {"first", "nested", "deeper", "second"}
+    assert not (fork_session(store_of(tmp_path), session(tmp_path, "none")).folder / "agents").exists()
+
+
+def test_a_fork_has_the_plan_as_it_stood_at_its_last_message(tmp_path: Path) -> None:
+    file = session(tmp_path, "one")
+    plan = {"name": "plan", "state": "accepted", "steps": ["a", "b"], "edited": False}
+    open_items = {"name": "todo", "items": [{"text": "a", "state": "open"}]}
+    file.append("event", plan)
+    file.append("event", open_items)
+    for text in ("two", "three"):
+        file.append_message(UserMessage(text))
+        file.append_message(AssistantMessage((TextPart("yes"),), stop_reason="stop"))
+    file.append("event", {"name": "todo", "items": [{"text": "a", "state": "done"}]})
+    file.append("event", plan | {"state": "done"})
+    file.append("event", {"name": "budget", "limits": {"session": "2"}})
+    budget = {"name": "budget", "limits": {"session": "2"}}
+
+    def events(keep: int | None) -> list[object]:
+        fork = fork_session(store_of(tmp_path), file, keep)
+        loaded = store_of(tmp_path).load(fork.path)
+        assert loaded.events == fork.events
+        again = fork_session(store_of(tmp_path), loaded)
+        assert again.events == fork.events  # a fork of a fork has them as well
+        return sorted(fork.events, key=lambda event: str(event["name"]))
+
+    assert events(3) == [budget]
+    assert events(4) == events(6) == [budget, plan, open_items]
+    assert events(None)[1:] == [plan | {"state": "done"}, {"name": "todo", "items": [{"text": "a", "state": "done"}]}]

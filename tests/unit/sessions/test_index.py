@@ -146,3 +146,43 @@ def test_no_word_is_lost_between_chunks(text: str, before: int) -> None:
     bodies = list(chunks([whole]))
     for word in words:
         assert any(has_word(body, word) for body in bodies), word
+
+
+def test_a_search_says_how_far_it_came(tmp_path: Path) -> None:
+    for number in range(6):
+        file = session(tmp_path, f"prompt {number}", output="a needle")
+        os.utime(file.path, (1_000 + number, 1_000 + number))
+    index = index_of(tmp_path)
+    index.update()
+    whole = index.search("needle", seconds=60)
+    assert (whole.looked, whole.sessions, whole.whole, len(whole.hits)) == (6, 6, True, 6)
+    nothing = index.search("needle", seconds=-1)
+    assert (nothing.looked, nothing.sessions, nothing.whole, nothing.hits) == (0, 6, False, ())
+    asked = iter(range(100))
+    some = index.search("needle", seconds=60, stop=lambda: next(asked) > 5)
+    assert 0 < some.looked < 6
+    assert not some.whole
+    assert some.hits == whole.hits[: some.looked]  # the newest, and of them all
+
+
+def test_a_search_tells_what_it_has_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactagent_tui.core.sessions.index.TELL", -1.0)
+    for number in range(3):
+        session(tmp_path, f"prompt {number}", output="a needle")
+    index = index_of(tmp_path)
+    index.update()
+    told: list[int] = []
+    index.search("needle", seconds=60, tell=lambda found: told.append(len(found.hits)))
+    assert told == [1, 2, 3]
+
+
+def test_an_update_tells_how_many_sessions_are_read(tmp_path: Path) -> None:
+    for number in range(3):
+        session(tmp_path, f"prompt {number}")
+    index, told = index_of(tmp_path), list[tuple[int, int]]()
+    index.update(lambda: len(told) > 1, lambda done, count: told.append((done, count)))
+    assert told == [(0, 3), (1, 3)]
+    assert len(found(index, "prompt")) == 2  # what is taken in by then is found
+    index.update(tell=lambda done, count: told.append((done, count)))
+    assert told[2:] == [(0, 1)]
+    index.update(tell=lambda *_: pytest.fail("nothing changed"))

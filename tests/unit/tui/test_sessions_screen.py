@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+from rich.cells import cell_len
+from textual.app import App
+
 from reactagent_tui.core.display import block_to_text
+from reactagent_tui.core.messages import Message
 from reactagent_tui.core.paths import user_paths
+from reactagent_tui.core.sessions.index import Found, IndexedSession, SearchHit
+from reactagent_tui.core.sessions.index_text import Facts
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
+from reactagent_tui.locales import Translator
 from reactagent_tui.tui.screens.sessions import SessionsScreen
+from reactagent_tui.tui.session_switch import OpenSession
+from reactagent_tui.tui.widgets.filter_head import Lines
 from tests.fakes.chat_kit import ChatKit, chat_app
 from tests.unit.sessions.test_index import session
 
@@ -160,3 +172,116 @@ async def test_fork_at_the_cursor(clean_place: Path) -> None:
         await kit.until(lambda: kit.chat.session_id != file.id)
         assert "first thing" in kit.text
         assert "second thing" not in kit.text
+
+
+class SlowPort:
+    """A program of three sessions whose search and index go on when told."""
+
+    def __init__(self, sessions: Sequence[IndexedSession]) -> None:
+        self.sessions = sessions
+        self.asked: list[tuple[str, bool, bool]] = []
+        self.more = asyncio.Event()
+        self.indexed = asyncio.Event()
+        self.read = 0
+
+    async def listed(self, everywhere: bool) -> Sequence[IndexedSession]:
+        return self.sessions
+
+    def found(self, count: int, looked: int) -> Found:
+        return Found(tuple(SearchHit(one, "…needle…") for one in self.sessions[:count]), looked, 3)
+
+    async def search(self, text: str, everywhere: bool, whole: bool, tell: Callable[[Found], None]) -> Found:
+        self.asked.append((text, everywhere, whole))
+        if not whole:
+            return self.found(1, 1)
+        tell(self.found(2, 2))
+        await self.more.wait()
+        return self.found(3, 3)
+
+    async def update(self, tell: Callable[[int, int], None]) -> int:
+        tell(1, 3)
+        await self.indexed.wait()
+        return self.read
+
+    async def states(self) -> Sequence[OpenSession]:
+        return ()
+
+    async def preview(self, path: Path) -> Sequence[Message]:
+        return ()
+
+    async def rename(self, path: Path, title: str) -> None: ...
+
+    async def export(self, path: Path) -> Path:
+        return path
+
+    async def price(self, path: Path) -> str:
+        return ""
+
+
+class OnlySessions(App[None]):
+    def __init__(self, language: str = "en") -> None:
+        super().__init__()
+        self.t = Translator(language)
+        sessions = [
+            IndexedSession(Path(f"/s/id{n}/session.jsonl"), 1_000.0 + n, 9, Facts(f"id{n}", "/w", title=f"work {n}"))
+            for n in range(3)
+        ]
+        self.port = SlowPort(sessions)
+        self.sessions = SessionsScreen(self.t, sessions, (), self.port)
+
+    def on_mount(self) -> None:
+        self.push_screen(self.sessions)
+
+    def shown(self, part: str) -> str:
+        widget = self.sessions.query_one(f"#picker-{part}", Lines)
+        return "\n".join(line.plain for line in widget.paint(*widget.size))
+
+
+async def test_a_search_that_stopped_says_so_and_enter_goes_on_with_it() -> None:
+    app = OnlySessions()
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = app.sessions
+        await pilot.press(*"needle")
+        await pilot.pause()
+        assert labels(screen) == ["work 0", "… searched the newest 1 of 3"]
+        assert "enter: all" in app.shown("list")
+        assert "1/3" in app.shown("head")
+        await pilot.press("down", "ctrl+x", "ctrl+f", "ctrl+o")  # nothing of a session's works on that line
+        assert screen.to_delete == []
+        assert "2 older sessions were not searched" in app.shown("preview")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.port.asked[-1] == ("needle", False, True)
+        assert labels(screen) == ["work 0", "work 1", "… searching 2 of 3"]
+        app.port.more.set()
+        await pilot.pause()
+        assert labels(screen) == ["work 0", "work 1", "work 2"]
+        assert app.screen is screen
+
+
+async def test_an_index_on_its_way_is_told_and_what_it_brings_is_found() -> None:
+    app = OnlySessions()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        assert "indexing 2 of 3 …" in app.shown("head")
+        await pilot.press(*"needle")
+        await pilot.pause()
+        assert labels(app.sessions)[0] == "work 0"  # what is known so far, meanwhile
+        searches = len(app.port.asked)
+        app.port.read = 1
+        app.port.indexed.set()
+        await pilot.pause()
+        assert "indexing" not in app.shown("head")
+        assert len(app.port.asked) == searches + 1
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("width", [60, 80, 120])
+async def test_every_key_has_its_place_in_a_small_window(language: str, width: int) -> None:
+    app = OnlySessions(language)
+    async with app.run_test(size=(width, 24)):
+        keys = app.shown("keys")
+        for key in ("enter", "tab", "ctrl+f", "ctrl+r", "ctrl+x", "ctrl+o", "esc"):
+            assert key in keys, key
+        assert all(cell_len(line) <= width for line in keys.split("\n"))
+        assert app.sessions.query_one("#picker-keys").region.bottom == 24

@@ -468,3 +468,76 @@ async def test_only_changed_rows_are_painted_anew() -> None:
         after = [row for index in range(len(transcript.column)) for row in transcript.rows_of(index)]
         assert [old is new for old, new in zip(before, after, strict=True)] == [True, True, True, True, False]
         assert not transcript.flush()
+
+
+def numbers(transcript: Transcript) -> list[int]:
+    return [item.number for item in transcript.column.items if isinstance(item, items.UserItem)]
+
+
+async def test_a_long_history_shows_its_end_at_once_and_the_rest_follows() -> None:
+    app = TranscriptApp()
+    messages = history(3000)
+    async with app.run_test(size=(60, 20)) as pilot:
+        transcript = app.transcript
+        transcript.load(messages)
+        assert len(transcript.column) < 1000
+        before = screen(transcript)
+        assert any(line.strip() for line in before)
+        await pilot.pause()
+        while len(transcript.column) < 3000:
+            await pilot.pause()
+        assert screen(transcript) == before
+        assert transcript.follow
+        assert numbers(transcript) == list(range(len(numbers(transcript))))
+
+
+async def test_what_is_not_filled_in_yet_is_there_for_whoever_looks() -> None:
+    app = TranscriptApp()
+    messages = [UserMessage("a Needle at the very start"), *history(3000)]
+    async with app.run_test(size=(60, 20)):
+        transcript = app.transcript
+        transcript.load(messages)
+        assert transcript.search("needle") == 1
+        transcript.load(messages)
+        assert transcript.export_text().count("Needle") == 1
+        transcript.load(messages)
+        transcript.to_top()
+        assert "Needle" in "\n".join(screen(transcript))
+        transcript.load(messages)
+        transcript.scroll_to(y=3, animate=False, force=True)
+        row = screen(transcript)[0]
+        assert len(transcript.column) > 3000
+        assert screen(transcript)[0] == row  # what is read does not move
+        transcript.load(messages)
+        transcript.add_user("typed in the first millisecond")
+        transcript.whole()
+        assert numbers(transcript) == list(range(len(numbers(transcript))))
+
+
+async def test_what_was_shown_early_stays_and_gets_its_past() -> None:
+    app = TranscriptApp()
+    messages = history(1200)
+    end = messages[-30:]
+    assert isinstance(end[0], UserMessage)
+    async with app.run_test(size=(60, 20)):
+        transcript = app.transcript
+        transcript.load_early(end)
+        kept = list(transcript.column.items)
+        assert set(numbers(transcript)) == {-1}
+        before = screen(transcript)
+        transcript.load(messages)
+        assert transcript.column.items == kept
+        assert screen(transcript) == before
+        transcript.whole()
+        assert transcript.column.items[-len(kept) :] == kept
+        assert numbers(transcript) == list(range(len(numbers(transcript))))
+        transcript.load_early(end)
+        transcript.add_notice("something came between")
+        transcript.load(messages)
+        transcript.whole()
+        assert "something came between" not in transcript.export_text()
+        transcript.load_early(end)
+        transcript.load(messages[:-1])  # another history: the early look was wrong
+        transcript.whole()
+        assert numbers(transcript) == list(range(len(numbers(transcript))))
+        assert transcript.last_answer() == [m for m in messages[:-1] if isinstance(m, AssistantMessage)][-1].text
