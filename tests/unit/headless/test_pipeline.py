@@ -14,11 +14,14 @@ import pytest
 
 from reactagent_tui import cli
 from tests.fakes.pipeline_kit import make_skill
+from tests.fakes.program import wait_gone
 from tests.unit.pipeline.test_driver import HEAD, THREE
 
 WAITS = HEAD + (
     "if command == 'make':\n"
     "    name = sys.argv[-1]\n"
+    "    import os\n"
+    "    (run / (name + '.pid')).write_text(str(os.getpid()))\n"
     "    (run / (name + '.begun')).touch()\n"
     "    open(run / 'made.log', 'a').write(name + '\\n')\n"
     "    import time\n"
@@ -131,6 +134,7 @@ def test_stopped_in_step_3_and_gone_on_with(
     folder = clean_place / "skill_run" / "waits" / "x"
     if number is not signal.SIGKILL:
         assert f"reactagent pipeline resume {folder}" in err
+    wait_gone(int((folder / "three.pid").read_text()))  # after a SIGKILL the guard ends it, a moment later
     assert not (folder / "three").exists()
     (clean_place / "go").touch()
     (folder / "made.log").write_text("")
