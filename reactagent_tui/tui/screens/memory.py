@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.cells import cell_len
@@ -16,6 +17,7 @@ from reactagent_tui.core.errors import ReactAgentError
 from reactagent_tui.core.memory.facts import Fact
 from reactagent_tui.core.memory.memory import MemoryRefusal
 from reactagent_tui.locales import Translate
+from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens.picker import PickerItem, PickerKey, PickerScreen
 from reactagent_tui.tui.widgets.filter_head import filter_head
 from reactagent_tui.tui.widgets.line_edit import LineEdit
@@ -29,6 +31,8 @@ MOST_LISTED = 2_000
 _FOUND = 20
 _PAUSE = 0.15
 """Seconds after a key before facts are looked for by meaning."""
+_HEADING = 40
+"""Cells of a folder's name over its facts."""
 _UNDO = ("ctrl+underscore", "ctrl+z", "alt+z")
 
 
@@ -46,6 +50,7 @@ class MemoryScreen(PickerScreen):
     """Enter edits the fact under the cursor in the top line, ctrl+d forgets it, ctrl+_ takes that back."""
 
     choose_hint = "memory.key_edit"
+    details_from = 52
 
     def __init__(self, t: Translate, facts: Sequence[Fact], project: str, port: MemoryPort) -> None:
         """`project`: the folder whose facts are "here"."""
@@ -78,7 +83,7 @@ class MemoryScreen(PickerScreen):
                 str(fact.id),
                 fact.text,
                 t(f"memory.kind.{fact.kind}"),
-                group=names.get(fact.project, fact.project),
+                group=names.get(fact.project) or _end_of(short_path(Path(fact.project)), _HEADING),
                 words=f"#{fact.id}",
             )
             for fact in order
@@ -118,7 +123,7 @@ class MemoryScreen(PickerScreen):
         dates = t("memory.created", date=fact.created[:10])
         used = t("memory.used", n=fact.uses, date=fact.used[:10]) if fact.uses else t("memory.never_used")
         here = fact.project in ("", self._project)
-        place = t(f"memory.scope.{fact.scope}") if here else clean_line(fact.project)
+        place = t(f"memory.scope.{fact.scope}") if here else clean_line(short_path(Path(fact.project)))
         lines = [f"#{fact.id}  {t(f'memory.kind.{fact.kind}')}", place, dates, used]
         return [TextBlock(clean(fact.text)), TextBlock(""), *(TextBlock(line, "dim") for line in lines)]
 
@@ -234,6 +239,15 @@ class MemoryScreen(PickerScreen):
             keys += [("memory.key_undo", 6)] if self._forgotten else []
             parts = [Part(Content(t(key)), keep) for key, keep in (*keys, ("picker.key_back", 9))]
         return [Content.assemble(" ", join_parts(parts, width - 2, "   ")).stylize("$text-muted")]
+
+
+def _end_of(path: str, room: int) -> str:
+    """The end of a long path: it says more than its beginning."""
+    if cell_len(path) <= room:
+        return path
+    while cell_len(path) >= room:
+        path = path[1:]
+    return f"…{path[path.find('/') :] if '/' in path else path}"
 
 
 def _around_caret(line: LineEdit, room: int) -> LineEdit:

@@ -95,6 +95,8 @@ class PickerScreen(Screen[PickerResult | None]):
     """Locale key: what Enter does."""
     most_key_lines = 1
     """Lines the keys may take; what has no room is dropped."""
+    details_from = 0
+    """Cells of the list from which details stand beside the labels; the preview tells them anyway."""
 
     class Highlighted(Message):
         """The cursor is on another item."""
@@ -321,7 +323,9 @@ class PickerScreen(Screen[PickerResult | None]):
             )
             line = Content.assemble(" ", spread(text, Content(""), width - 2), " ")
         else:
-            detail = Content.styled(cut(clean_line(item.detail), max(width // 2, 0)), "$text-muted")
+            detail = Content("")
+            if width >= self.details_from:
+                detail = Content.styled(cut(clean_line(item.detail), max(width // 2, 0)), "$text-muted")
             line = Content.assemble(" ", spread(Content.assemble(mark, label), detail, width - 2, gap=2), " ")
         if row == self._shown.cursor:
             line = line.stylize_before("$block-cursor-foreground on $block-cursor-background")
