@@ -54,7 +54,7 @@ class Desk:
         self.refresh: dict[str, RefreshToken] = {}
         self.done: list[str] = []
         self.seen: list[str] = []
-        """Authorization headers that came to the servers."""
+        """Authorization headers of messages that came to the servers."""
         self.lifetime: int | None = 3600
         self.deny = False
         self.other_state = False
@@ -147,7 +147,7 @@ class Front:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         desk, path = self._desk, scope.get("path", "")
-        if path.startswith(("/mcp", "/sse", "/messages")):
+        if path.startswith(("/mcp", "/sse", "/messages")) and scope["method"] in ("GET", "POST"):
             headers = dict(scope["headers"])
             desk.seen.append(headers.get(b"authorization", b"").decode())
         if "/messages/" in path and desk.refuses_messages:
