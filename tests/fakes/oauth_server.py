@@ -54,11 +54,13 @@ class Desk:
         self.refresh: dict[str, RefreshToken] = {}
         self.done: list[str] = []
         self.seen: list[str] = []
-        """Authorization headers that came to the servers."""
+        """Authorization headers of messages that came to the servers."""
         self.lifetime: int | None = 3600
         self.deny = False
         self.other_state = False
         self.registers = True
+        self.metadata: dict[str, Any] = {}
+        """What it says of itself otherwise."""
         self.refresh_status = 0
         self.streams: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
         self.refuses_streams = False
@@ -145,7 +147,7 @@ class Front:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         desk, path = self._desk, scope.get("path", "")
-        if path.startswith(("/mcp", "/sse", "/messages")):
+        if path.startswith(("/mcp", "/sse", "/messages")) and scope["method"] in ("GET", "POST"):
             headers = dict(scope["headers"])
             desk.seen.append(headers.get(b"authorization", b"").decode())
         if "/messages/" in path and desk.refuses_messages:
@@ -154,12 +156,12 @@ class Front:
             await Response(status_code=desk.refresh_status)(scope, receive, send)
         elif not desk.registers and path == "/register":
             await Response(status_code=404)(scope, receive, send)
-        elif not desk.registers and path.startswith("/.well-known/oauth-authorization-server"):
-            await self._without_registration(scope, receive, send)
+        elif path.startswith("/.well-known/oauth-authorization-server"):
+            await self._metadata(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _without_registration(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _metadata(self, scope: Any, receive: Any, send: Any) -> None:
         body = b""
 
         async def keep(message: Any) -> None:
@@ -168,7 +170,9 @@ class Front:
 
         await self._app(scope, receive, keep)
         data = json.loads(body)
-        data.pop("registration_endpoint")
+        if not self._desk.registers:
+            del data["registration_endpoint"]
+        data |= self._desk.metadata
         await Response(json.dumps(data), media_type="application/json")(scope, receive, send)
 
 

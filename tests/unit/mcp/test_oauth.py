@@ -385,6 +385,15 @@ async def test_no_token_gets_into_a_log(
     assert "Traceback" not in printed.err
 
 
+async def test_tokens_do_not_go_over_an_open_line(desk: Desk, web: ServerConfig, logins: Logins) -> None:
+    desk.metadata = {"token_endpoint": "http://login.invalid/token"}
+    failed = await failure(logins, web)
+    assert (failed.key, failed.params["host"]) == ("mcp.login.insecure", "login.invalid")
+    assert "authorize" not in " ".join(desk.done)
+    desk.metadata = {"issuer": "http://127.0.0.1:1"}
+    assert "issuer" in (await failure(logins, web)).params["reason"]
+
+
 def test_what_goes_out_only_encrypted() -> None:
     for url in ("https://a.b/authorize", "http://127.0.0.1:9/token", "http://[::1]/token", "http://localhost/token"):
         assert _is_safe(url)
