@@ -205,12 +205,21 @@ class SessionIndex:
             if stop():
                 return read
             tell(read, len(stale))
-            while self._take_in(db, path) and not stop():
+            while self._take_in_patiently(db, path, stop) and not stop():
                 pass
         for gone in known:
             if not Path(gone).exists():
                 self._forget(db, gone)
         return len(stale)
+
+    def _take_in_patiently(self, db: sqlite3.Connection, path: Path, stop: Callable[[], bool]) -> bool:
+        """`_take_in`, however long another process holds the index to write into it."""
+        while True:
+            try:
+                return self._take_in(db, path)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or stop():
+                    raise
 
     def _take_in(self, db: sqlite3.Connection, path: Path) -> bool:
         """Read one more piece of a file; True when there is more of it."""
