@@ -19,6 +19,7 @@ from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.paths import Paths, folder_slug
 from reactagent_tui.core.sessions.index_text import (
     Facts,
+    Needle,
     chunks,
     fold,
     has_word,
@@ -324,13 +325,14 @@ def _place_of(
     """The text where the longest word is found; "" when one of the words is nowhere, None when time was up."""
     first = ""
     for word, rows in wanted:
+        needle = Needle(word)
         place = session.facts.shown if has_word(session.facts.shown, word) else ""
         for row in () if place else rows:
             if patience.is_over:
                 return None
-            body = db.execute("SELECT body FROM chunks WHERE number = ?", (row,)).fetchone()
-            if body is not None and has_word(body[0], word):
-                place = body[0]
+            body = db.execute("SELECT CAST(body AS BLOB) FROM chunks WHERE number = ?", (row,)).fetchone()
+            if body is not None and needle.is_in(body[0]):
+                place = body[0].decode()
                 break
         if not place:
             return ""

@@ -165,6 +165,21 @@ def has_word(text: str, word: str) -> bool:
     return word in folded or (" " in word and word in _SPACE.sub(" ", folded))
 
 
+class Needle:
+    """A word of a query, ready to be looked for in thousands of stored texts."""
+
+    __slots__ = ("_bytes", "_plain", "word")
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self._bytes = word.encode()
+        self._plain = all(c != " " and (c.isascii() or c.upper() == c.lower() == c) for c in word)
+
+    def is_in(self, body: bytes) -> bool:
+        """`has_word` for a text in UTF-8; most words need neither decoding nor the rules for foreign letters' cases."""
+        return self._bytes in body.lower() if self._plain else has_word(body.decode(), self.word)
+
+
 def snippet(text: str, words: Sequence[str]) -> str:
     """A line around the first of the words that is found."""
     for piece in text.split(GAP):

@@ -146,8 +146,8 @@ class SessionsScreen(PickerScreen):
     def _searched(self, again: bool) -> None:
         """Something new is known of the search; `again`: there is more to be found by now."""
         text = self._filter.text.strip()
-        if again and text and self._search.text == text and not self._search.is_whole:
-            self._look_for(text, whole=False)
+        if again and text and self._search.text == text:
+            self._look_for(text, whole=self._search.is_whole)
         self._note = self._search.trouble or self._note
         place = self._shown.item
         self._refresh_items()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.sessions.index import SessionIndex
-from reactagent_tui.core.sessions.index_text import CHUNK, chunks, has_word, words_of
+from reactagent_tui.core.sessions.index_text import CHUNK, Needle, chunks, has_word, words_of
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 
 
@@ -211,3 +211,12 @@ def test_an_update_waits_for_another_process_that_writes(tmp_path: Path, monkeyp
     with pytest.raises(StorageError, match="locked"):
         index.update(lambda: next(asked))
     other.close()
+
+
+@given(
+    st.text(st.sampled_from("abQ Éé修复ß\n"), max_size=30),
+    st.text(st.sampled_from("abqé 修复"), min_size=1, max_size=3),
+)
+def test_a_needle_finds_what_is_there(text: str, word: str) -> None:
+    if words_of(f'"{word}"') == [word]:
+        assert Needle(word).is_in(text.encode()) == has_word(text, word)
