@@ -214,7 +214,7 @@ def test_an_update_waits_for_another_process_that_writes(tmp_path: Path, monkeyp
 
 
 @given(
-    st.text(st.sampled_from("abQ Éé修复ß\n"), max_size=30),
+    st.text(st.sampled_from("abQ Éé修复ß\n\u3000\u00a0"), max_size=30),
     st.text(st.sampled_from("abqé 修复"), min_size=1, max_size=3),
 )
 def test_a_needle_finds_what_is_there(text: str, word: str) -> None:
