@@ -19,6 +19,7 @@ from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.paths import Paths, folder_slug
 from reactagent_tui.core.sessions.index_text import (
     Facts,
+    Needle,
     chunks,
     fold,
     has_word,
@@ -205,12 +206,21 @@ class SessionIndex:
             if stop():
                 return read
             tell(read, len(stale))
-            while self._take_in(db, path) and not stop():
+            while self._take_in_patiently(db, path, stop) and not stop():
                 pass
         for gone in known:
             if not Path(gone).exists():
                 self._forget(db, gone)
         return len(stale)
+
+    def _take_in_patiently(self, db: sqlite3.Connection, path: Path, stop: Callable[[], bool]) -> bool:
+        """`_take_in`, however long another process holds the index to write into it."""
+        while True:
+            try:
+                return self._take_in(db, path)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or stop():
+                    raise
 
     def _take_in(self, db: sqlite3.Connection, path: Path) -> bool:
         """Read one more piece of a file; True when there is more of it."""
@@ -315,13 +325,14 @@ def _place_of(
     """The text where the longest word is found; "" when one of the words is nowhere, None when time was up."""
     first = ""
     for word, rows in wanted:
+        needle = Needle(word)
         place = session.facts.shown if has_word(session.facts.shown, word) else ""
         for row in () if place else rows:
             if patience.is_over:
                 return None
-            body = db.execute("SELECT body FROM chunks WHERE number = ?", (row,)).fetchone()
-            if body is not None and has_word(body[0], word):
-                place = body[0]
+            body = db.execute("SELECT CAST(body AS BLOB) FROM chunks WHERE number = ?", (row,)).fetchone()
+            if body is not None and needle.is_in(body[0]):
+                place = body[0].decode()
                 break
         if not place:
             return ""

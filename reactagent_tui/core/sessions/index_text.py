@@ -19,6 +19,8 @@ GAP = "\n\x1f\n"
 """Between two messages of a chunk, so that no query matches across them."""
 SNIPPET = 160
 _SPACE = re.compile(r"\s+")
+_ODD_SPACE = re.compile(rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
+"""White space in UTF-8 that is not ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,32 @@ def has_word(text: str, word: str) -> bool:
     """Does the word stand in the text, in any case and with any white space?"""
     folded = text.casefold()
     return word in folded or (" " in word and word in _SPACE.sub(" ", folded))
+
+
+class Needle:
+    """A word or quoted words of a query, ready to be looked for in thousands of stored texts."""
+
+    __slots__ = ("_bytes", "_pattern", "_plain", "word")
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self._bytes = word.encode()
+        self._plain = all(c.isascii() or c.upper() == c.lower() == c for c in word)
+        pieces = word.split(" ")
+        self._pattern = re.compile(rb"\s+".join(re.escape(piece.encode()) for piece in pieces)) if pieces[1:] else None
+
+    def is_in(self, body: bytes) -> bool:
+        """`has_word` for a text in UTF-8; most words need neither decoding nor the rules for foreign letters' cases.
+
+        Quoted words are not found across two messages.
+        """
+        if not self._plain:
+            return has_word(body.decode(), self.word)
+        if self._pattern is None:
+            return self._bytes in body.lower()
+        if self._pattern.search(body.lower()):
+            return True
+        return bool(_ODD_SPACE.search(body)) and any(has_word(part, self.word) for part in body.decode().split(GAP))
 
 
 def snippet(text: str, words: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
     from reactagent_tui.core.sessions.first_look import FirstLook
     from reactagent_tui.tui.screens.chat import ChatScreen
+
+PAINTED = 0.5
+"""Seconds after which the agent is started although nothing was painted (a window that is being closed)."""
 
 
 async def look_early(chat: ChatScreen) -> None:
@@ -26,7 +30,8 @@ async def look_early(chat: ChatScreen) -> None:
     chat.transcript.load_early(look.messages)
     shown = asyncio.Event()
     chat.call_after_refresh(shown.set)
-    await shown.wait()  # the agent's imports would hold the painting up
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(shown.wait(), PAINTED)  # the agent's imports would hold the painting up
 
 
 def _look(root: Path, wanted: str, workdir: Path) -> FirstLook | None:

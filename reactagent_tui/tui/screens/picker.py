@@ -290,7 +290,7 @@ class PickerScreen(Screen[PickerResult | None]):
         rows = self._rows()
         self._row_items = []
         if not rows:
-            text = self._t("picker.none") if self._filter.text else self._empty
+            text = self._none() if self._filter.text else self._empty
             return [Content.assemble("   ", (cut(text, width - 4), "$text-muted"))]
         cursor_row = next(row for row, index in enumerate(rows) if index == self._shown.cursor)
         top_needed = cursor_row - 1 if cursor_row and isinstance(rows[cursor_row - 1], str) else cursor_row
@@ -298,6 +298,10 @@ class PickerScreen(Screen[PickerResult | None]):
         visible = rows[max(self._list_top, 0) : max(self._list_top, 0) + height]
         self._row_items = [row if isinstance(row, int) else None for row in visible]
         return [self._row(row, width) for row in visible]
+
+    def _none(self) -> str:
+        """What stands in a list that the filter leaves empty."""
+        return self._t("picker.none")
 
     def _rows(self) -> list[int | str]:
         """Indexes of items with the group headings between them."""

@@ -95,17 +95,16 @@ class SessionSearch:
         done, count = self._indexed
         return t("sessions.indexing", n=done + 1, all=count) if self.is_indexing and count else ""
 
-    def more(self, t: Translate) -> PickerItem | None:
+    def more(self, t: Translate, *, roomy: bool) -> PickerItem | None:
         """The line for what was not searched; None when there is nothing."""
         found = self._found
-        if found is None or (found.whole and not self._goes_on):
+        if found is None or found.whole:
             return None
+        figures = {"n": found.looked, "all": found.sessions}
         if self._goes_on and self.is_whole:
-            return PickerItem(MORE, f"… {t('sessions.searching', n=found.looked, all=found.sessions)}")
-        if found.whole:
-            return None
-        label = t("sessions.searched_some", n=found.looked, all=found.sessions)
-        return PickerItem(MORE, f"… {label}", t("sessions.search_all"))
+            return PickerItem(MORE, t("sessions.searching", **figures))
+        label = t("sessions.searched_some" if roomy else "sessions.searched_short", **figures)
+        return PickerItem(MORE, label, t("sessions.search_all"))
 
     def explained(self, t: Translate) -> list[DisplayBlock]:
         """What that line means."""

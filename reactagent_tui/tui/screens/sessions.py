@@ -122,7 +122,7 @@ class SessionsScreen(PickerScreen):
             return list(self._all)
         named = {item.id for item in matching(self._all, text)}
         found = [item for item in self._all if item.id in named or item.id in self._search.snippets]
-        more = self._search.more(self._t)
+        more = self._search.more(self._t, roomy=self._roomy)
         return found if more is None else [*found, more]
 
     def _apply_filter(self) -> None:
@@ -146,8 +146,8 @@ class SessionsScreen(PickerScreen):
     def _searched(self, again: bool) -> None:
         """Something new is known of the search; `again`: there is more to be found by now."""
         text = self._filter.text.strip()
-        if again and text and self._search.text == text and not self._search.is_whole:
-            self._look_for(text, whole=False)
+        if again and text and self._search.text == text:
+            self._look_for(text, whole=self._search.is_whole)
         self._note = self._search.trouble or self._note
         place = self._shown.item
         self._refresh_items()
@@ -256,6 +256,9 @@ class SessionsScreen(PickerScreen):
         self.preview_changed()
 
     # -- what is painted --------------------------------------------------------------------
+
+    def _none(self) -> str:
+        return self._t("sessions.none_yet") if self._search.indexing(self._t) else super()._none()
 
     def _paint_head(self, width: int, height: int) -> Sequence[Content]:
         if self._renaming is None:

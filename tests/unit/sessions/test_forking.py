@@ -265,3 +265,18 @@ def test_a_fork_has_the_plan_as_it_stood_at_its_last_message(tmp_path: Path) -> 
     assert events(3) == [budget]
     assert events(4) == events(6) == [budget, plan, open_items]
     assert events(None)[1:] == [plan | {"state": "done"}, {"name": "todo", "items": [{"text": "a", "state": "done"}]}]
+
+
+def test_the_list_says_when_it_did_not_look_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reactagent_tui.headless import sessions as command
+
+    session(tmp_path, "one", output="a needle")
+    monkeypatch.setattr(command.SessionIndex, "at", lambda _paths: index_of(tmp_path))
+    assert command.main(["list", "--all", "--search", "needle"]) == 0
+    whole = capsys.readouterr()
+    assert "a needle" in whole.out
+    assert whole.err == ""
+    assert command.main(["list", "--all", "--search", "needle", "--seconds", "-1"]) == 0
+    assert "searched the newest 0 of 1" in capsys.readouterr().err

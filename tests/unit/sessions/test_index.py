@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactagent_tui.core.errors import StorageError
 from reactagent_tui.core.messages import AssistantMessage, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.sessions.index import SessionIndex
-from reactagent_tui.core.sessions.index_text import CHUNK, chunks, has_word, words_of
+from reactagent_tui.core.sessions.index_text import CHUNK, Needle, chunks, has_word, words_of
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 
 
@@ -186,3 +187,36 @@ def test_an_update_tells_how_many_sessions_are_read(tmp_path: Path) -> None:
     index.update(tell=lambda done, count: told.append((done, count)))
     assert told[2:] == [(0, 1)]
     index.update(tell=lambda *_: pytest.fail("nothing changed"))
+
+
+def test_an_update_waits_for_another_process_that_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactagent_tui.core.sessions.index.PATIENCE", 0.0)
+    session(tmp_path, "prompt")
+    index = index_of(tmp_path)
+    assert index.search("prompt").hits == ()
+    other = sqlite3.connect(index.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    tries = iter(range(9))
+
+    def stop() -> bool:
+        if next(tries) == 3:
+            other.execute("ROLLBACK")
+        return False
+
+    assert index.update(stop) == 1
+    assert len(found(index, "prompt")) == 1
+    other.execute("BEGIN IMMEDIATE")
+    session(tmp_path, "another")
+    asked = iter((False, True))
+    with pytest.raises(StorageError, match="locked"):
+        index.update(lambda: next(asked))
+    other.close()
+
+
+@given(
+    st.text(st.sampled_from("abQ Éé修复ß\n\u3000\u00a0"), max_size=30),
+    st.text(st.sampled_from("abqé 修复"), min_size=1, max_size=3),
+)
+def test_a_needle_finds_what_is_there(text: str, word: str) -> None:
+    if words_of(f'"{word}"') == [word]:
+        assert Needle(word).is_in(text.encode()) == has_word(text, word)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,16 +9,13 @@ from rich.cells import cell_len
 from textual.app import App
 
 from reactagent_tui.core.display import block_to_text
-from reactagent_tui.core.messages import Message
 from reactagent_tui.core.paths import user_paths
-from reactagent_tui.core.sessions.index import Found, IndexedSession, SearchHit
-from reactagent_tui.core.sessions.index_text import Facts
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from reactagent_tui.locales import Translator
 from reactagent_tui.tui.screens.sessions import SessionsScreen
-from reactagent_tui.tui.session_switch import OpenSession
 from reactagent_tui.tui.widgets.filter_head import Lines
 from tests.fakes.chat_kit import ChatKit, chat_app
+from tests.fakes.slow_sessions import SESSIONS, SlowPort
 from tests.unit.sessions.test_index import session
 
 
@@ -174,60 +169,11 @@ async def test_fork_at_the_cursor(clean_place: Path) -> None:
         assert "second thing" not in kit.text
 
 
-class SlowPort:
-    """A program of three sessions whose search and index go on when told."""
-
-    def __init__(self, sessions: Sequence[IndexedSession]) -> None:
-        self.sessions = sessions
-        self.asked: list[tuple[str, bool, bool]] = []
-        self.more = asyncio.Event()
-        self.indexed = asyncio.Event()
-        self.read = 0
-
-    async def listed(self, everywhere: bool) -> Sequence[IndexedSession]:
-        return self.sessions
-
-    def found(self, count: int, looked: int) -> Found:
-        return Found(tuple(SearchHit(one, "…needle…") for one in self.sessions[:count]), looked, 3)
-
-    async def search(self, text: str, everywhere: bool, whole: bool, tell: Callable[[Found], None]) -> Found:
-        self.asked.append((text, everywhere, whole))
-        if not whole:
-            return self.found(1, 1)
-        tell(self.found(2, 2))
-        await self.more.wait()
-        return self.found(3, 3)
-
-    async def update(self, tell: Callable[[int, int], None]) -> int:
-        tell(1, 3)
-        await self.indexed.wait()
-        return self.read
-
-    async def states(self) -> Sequence[OpenSession]:
-        return ()
-
-    async def preview(self, path: Path) -> Sequence[Message]:
-        return ()
-
-    async def rename(self, path: Path, title: str) -> None: ...
-
-    async def export(self, path: Path) -> Path:
-        return path
-
-    async def price(self, path: Path) -> str:
-        return ""
-
-
 class OnlySessions(App[None]):
     def __init__(self, language: str = "en") -> None:
         super().__init__()
-        self.t = Translator(language)
-        sessions = [
-            IndexedSession(Path(f"/s/id{n}/session.jsonl"), 1_000.0 + n, 9, Facts(f"id{n}", "/w", title=f"work {n}"))
-            for n in range(3)
-        ]
-        self.port = SlowPort(sessions)
-        self.sessions = SessionsScreen(self.t, sessions, (), self.port)
+        self.port = SlowPort(SESSIONS)
+        self.sessions = SessionsScreen(Translator(language), SESSIONS, (), self.port)
 
     def on_mount(self) -> None:
         self.push_screen(self.sessions)
@@ -243,7 +189,7 @@ async def test_a_search_that_stopped_says_so_and_enter_goes_on_with_it() -> None
         screen = app.sessions
         await pilot.press(*"needle")
         await pilot.pause()
-        assert labels(screen) == ["work 0", "… searched the newest 1 of 3"]
+        assert labels(screen) == ["work 0", "searched the newest 1 of 3"]
         assert "enter: all" in app.shown("list")
         assert "1/3" in app.shown("head")
         await pilot.press("down", "ctrl+x", "ctrl+f", "ctrl+o")  # nothing of a session's works on that line
@@ -252,7 +198,7 @@ async def test_a_search_that_stopped_says_so_and_enter_goes_on_with_it() -> None
         await pilot.press("enter")
         await pilot.pause()
         assert app.port.asked[-1] == ("needle", False, True)
-        assert labels(screen) == ["work 0", "work 1", "… searching 2 of 3"]
+        assert labels(screen) == ["work 0", "work 1", "searching 2 of 3"]
         app.port.more.set()
         await pilot.pause()
         assert labels(screen) == ["work 0", "work 1", "work 2"]
