@@ -27,8 +27,9 @@ _POLITE = 0.4
 _GRACE = 1.0
 """Seconds between TERM and KILL for it, and for one that never was ready."""
 _GRACE_UNREADY = 0.05
-_GRACE_LEFT = 0.3
-"""For one that never was ready, when nobody waits for its end."""
+_GRACE_LEFT = 0.5
+_GRACE_LEFT_UNREADY = 0.3
+"""The same when nobody waits for their end."""
 
 
 class Child(Protocol):
@@ -236,7 +237,7 @@ async def stdio_link(
 
 
 def _left(child: Child, *, polite: bool) -> bool:
-    return child.leave(_POLITE, _GRACE) if polite else child.leave(0, _GRACE_LEFT)
+    return child.leave(_POLITE, _GRACE_LEFT) if polite else child.leave(0, _GRACE_LEFT_UNREADY)
 
 
 async def _end(child: Child, *, polite: bool) -> None:
