@@ -145,4 +145,4 @@ class RuntimeServers:
 def _around(runtime: RuntimeLike, workdir: Path, config: ServerConfig, log: ServerLog) -> Surroundings:
     hidden = {*PROVIDER_KEYS, *(name for name in runtime.env if name.endswith("_API_KEY"))}
     env = {name: value for name, value in runtime.env.items() if name not in hidden}
-    return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note)
+    return Surroundings(spawn=spawn, workdir=workdir, env=env, note=log.note)

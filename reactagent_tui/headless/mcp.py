@@ -181,7 +181,7 @@ async def _test(configs: list[ServerConfig], name: str | None, workdir: Path, t:
     env = {key: value for key, value in os.environ.items() if key not in PROVIDER_KEYS}
 
     def around(_config: ServerConfig, log: ServerLog) -> Surroundings:
-        return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note)
+        return Surroundings(spawn=spawn, workdir=workdir, env=env, note=log.note)
 
     servers = ServerSet(around, user_paths().logs / "mcp" / folder_slug(workdir))
     servers.configure(chosen)

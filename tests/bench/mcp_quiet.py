@@ -32,7 +32,7 @@ NOISE: Mapping[str, str] = {
     "stderr without end": f"yes warning: something is wrong >&2 & {SERVE}",
     "stdout": f"while :; do seq 1000; sleep 0.01; done & {SERVE}",
     "stdout without end": f"yes something that is no message & {SERVE}",
-    "stdout, no line ends": f"while :; do printf '%01000d' 0; done & {SERVE}",
+    "stdout, no line ends, never ready": f"while :; do printf '%01000d' 0; done & {SERVE}",
     "stdout, never ready": "exec yes something that is no message",
 }
 
@@ -46,18 +46,18 @@ def main(seconds: float) -> None:
             before, used = _switches(pid), cpu(pid)
             time.sleep(seconds)
             print(
-                f"{name:22} {seconds:g} s at rest: {(cpu(pid) - used) * 1000:5.0f} ms of CPU, "
+                f"{name:34} {seconds:g} s at rest: {(cpu(pid) - used) * 1000:5.0f} ms of CPU, "
                 f"woke up {_switches(pid) - before} times",
                 flush=True,
             )
     for name, command in NOISE.items():
         entry = {"command": "bash", "args": ["-c", command]}
-        with _program({"one": entry}, 0 if "never" in name else 1) as (terminal, place):
+        with _program({"one": entry}, int("never" not in name)) as (terminal, place):
             used, keys = cpu(terminal.process.pid), _type(terminal)
             used = cpu(terminal.process.pid) - used
             sizes = [file.stat().st_size for file in place.home.rglob("logs/mcp/*/one.log")]
             print(
-                f"{name:22} key median {statistics.median(keys) * 1000:5.0f} ms, worst {max(keys) * 1000:5.0f} ms; "
+                f"{name:34} key median {statistics.median(keys) * 1000:5.0f} ms, worst {max(keys) * 1000:5.0f} ms; "
                 f"{used:.2f} s of CPU, {_memory(terminal.process.pid)} MB, log {sum(sizes) / 1e6:.1f} MB",
                 flush=True,
             )
