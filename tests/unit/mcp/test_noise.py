@@ -39,7 +39,7 @@ async def ids(pipe: StdioPipe) -> list[int]:
     return [message.message.id async for message in pipe.messages()]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.sampled_from([PING % 7, b"hello", b"", b"{broken", LONG, b"  " + PING % 8, b"[1, 2]"]), max_size=8),
     st.integers(0, 2**32),
