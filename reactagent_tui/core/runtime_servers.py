@@ -157,4 +157,4 @@ def _around(runtime: RuntimeLike, workdir: Path, config: ServerConfig, log: Serv
     hidden = {*PROVIDER_KEYS, *(name for name in runtime.env if name.endswith("_API_KEY"))}
     env = {name: value for name, value in runtime.env.items() if name not in hidden}
     logins = Logins.of(runtime.paths.state)
-    return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note, auth=logins.auth)
+    return Surroundings(spawn=spawn, workdir=workdir, env=env, note=log.note, auth=logins.auth)

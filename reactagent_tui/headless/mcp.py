@@ -208,7 +208,7 @@ async def _test(configs: list[ServerConfig], name: str | None, workdir: Path, t:
 
     def around(_config: ServerConfig, log: ServerLog) -> Surroundings:
         auth = Logins.of(user_paths().state).auth
-        return Surroundings(spawn=spawn, workdir=workdir, env=env, log_file=log.path, note=log.note, auth=auth)
+        return Surroundings(spawn=spawn, workdir=workdir, env=env, note=log.note, auth=auth)
 
     servers = ServerSet(around, user_paths().logs / "mcp" / folder_slug(workdir))
     servers.configure(chosen)

@@ -35,7 +35,6 @@ class Surroundings:
     workdir: Path
     env: Mapping[str, str]
     """Of a child, before the server's own variables."""
-    log_file: Path
     note: Callable[[bytes], None]
     """Writes to the server's log."""
     auth: Callable[[ServerConfig], Awaitable[Any]] | None = None
@@ -322,7 +321,7 @@ class Connection:
         cwd = around.workdir if config.cwd is None else around.workdir / config.cwd
         env = {**around.env, **config.env}
         link = await stack.enter_async_context(
-            stdio_link(around.spawn, config.command, cwd=cwd, env=env, log_file=around.log_file, pipe=pipe)
+            stdio_link(around.spawn, config.command, cwd=cwd, env=env, note=around.note, pipe=pipe)
         )
         assert pipe.child is not None
         pipe.child.eof.add_done_callback(lambda _: self.lost.set())

@@ -17,8 +17,6 @@ from reactagent_tui.core.mcp.server_log import ServerLog
 from reactagent_tui.core.mcp.switches import Switches
 
 Around = Callable[[ServerConfig, ServerLog], Surroundings]
-_TEND = 30.0
-"""Seconds between two looks at the logs."""
 
 
 class ServerSet:
@@ -35,7 +33,6 @@ class ServerSet:
         self._log_dir = log_dir
         self._switches = switches
         self._sdk = sdk or SdkImport()
-        self._tending: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
     def configure(self, configs: Iterable[ServerConfig]) -> None:
@@ -85,15 +82,10 @@ class ServerSet:
         for server in self.servers.values():
             server.log.begin()
             server.start()
-        if self.servers and self._tending is None:
-            self._tending = asyncio.create_task(self._tend(), name="mcp logs")
 
     async def close(self, *, leave: bool = False) -> None:
         """End all of them at the same time; `leave`: whoever guards the program's children sees their end."""
         self.listeners.clear()
-        if self._tending is not None:
-            self._tending.cancel()
-            self._tending = None
         stops = [asyncio.ensure_future(server.stop(leave=leave)) for server in self.servers.values()]
         if waiting := [*stops, *self._ending]:
             await asyncio.wait(waiting)
@@ -140,9 +132,3 @@ class ServerSet:
         if self.servers.get(server.name) is server:
             for listener in list(self.listeners.values()):
                 listener(server.state)
-
-    async def _tend(self) -> None:
-        while True:
-            await asyncio.sleep(_TEND)
-            for server in self.servers.values():
-                server.log.cut()

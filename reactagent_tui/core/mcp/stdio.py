@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from reactagent_tui.core.errors import ReactAgentError
+from reactagent_tui.core.mcp.stderr import StderrPipe
 
 FIRST_ID = 1
 """The number of the greeting's request, and of the first one of the SDK."""
@@ -22,13 +23,26 @@ LONGEST_LINE = 64_000_000
 _IN_THREAD = 200_000
 """Bytes from which a message is parsed beside the loop."""
 _NOISE_SHOWN = 500
+"""Bytes of a line, or of a chunk in which no message can be, that the log gets."""
+_NOISE_NOTED = 500
+"""Lines or chunks of noise that the log of one start gets."""
+_NOISE = 32_000
+"""Bytes of nothing else at once that make a flood."""
+_FLOOD_PAUSE = 0.05
+"""Seconds in which nothing more of it is read."""
+_QUEUE = 2_000
+"""Messages that may wait; the server waits with more."""
+_ROW = 50
+_BREATHER = 0.002
+"""Seconds that others get after so many lines in a row."""
 _POLITE = 0.4
 """Seconds a server that was ready gets to end by itself when its stdin closes."""
 _GRACE = 1.0
 """Seconds between TERM and KILL for it, and for one that never was ready."""
 _GRACE_UNREADY = 0.05
-_GRACE_LEFT = 0.3
-"""For one that never was ready, when nobody waits for its end."""
+_GRACE_LEFT = 0.5
+_GRACE_LEFT_UNREADY = 0.3
+"""The same when nobody waits for their end."""
 
 
 class Child(Protocol):
@@ -42,6 +56,7 @@ class Child(Protocol):
     def exit_code(self) -> int | None: ...
     async def stop(self, grace: float = ...) -> None: ...
     def leave(self, polite: float, grace: float) -> bool: ...
+    def pause(self, seconds: float) -> None: ...
 
 
 class Spawn(Protocol):
@@ -82,29 +97,68 @@ class StdioPipe:
         """The program ends: nobody waits for the server's end."""
         self._buffer = bytearray()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._skipping = False
+        """In a long line that is no message."""
+        self._noted = 0
         self.was_ready = False
         self.child: Child | None = None
         self.too_long = False
 
     def feed(self, data: bytes) -> None:
         """What the server printed."""
+        end = data.find(b"\n")
+        if self._skipping:
+            if end < 0:
+                return self._flooded(len(data))
+            data, self._skipping = data[end + 1 :], False
         start = len(self._buffer)
         self._buffer += data
-        end = self._buffer.find(b"\n", start)
-        if end < 0:
-            if len(self._buffer) > LONGEST_LINE:
-                self._buffer.clear()
-                self.too_long = True
-                self.end()
-            return
-        *lines, rest = bytes(self._buffer).split(b"\n")
+        if self._buffer.find(b"\n", start) < 0:
+            return self._unfinished()
+        *lines, rest = bytes(self._buffer).split(b"\n") if self._buffer.find(b"{") >= 0 else self._no_message()
         self._buffer = bytearray(rest)
+        useful = 0
         for line in lines:
-            if line.strip():
-                self._lines.put_nowait(line)
-                if not self.awake.is_set() and b'"jsonrpc"' in line:
-                    self.echoes = line.strip() == self.greeting.strip()
-                    self.awake.set()
+            if line.lstrip()[:1] != b"{":
+                self._noise(line)
+                continue
+            useful += len(line)
+            self._lines.put_nowait(line)
+            if not self.awake.is_set() and b'"jsonrpc"' in line:
+                self.echoes = line.strip() == self.greeting.strip()
+                self.awake.set()
+        self._flooded(len(data) - useful)
+        if self._lines.qsize() > _QUEUE and self.child is not None:
+            self.child.pause(_FLOOD_PAUSE)
+
+    def _no_message(self) -> list[bytes]:
+        """Lines of which none can be a message, as one, and what follows the last."""
+        whole, _, rest = bytes(self._buffer).rpartition(b"\n")
+        return [whole.replace(b"\n", b" "), rest]
+
+    def _unfinished(self) -> None:
+        """A line without its end: a long message, or noise that is let go."""
+        if len(self._buffer) > _NOISE and not self._buffer.lstrip().startswith(b"{"):
+            self._noise(bytes(self._buffer[:_NOISE_SHOWN]))
+            self._flooded(len(self._buffer))
+            self._buffer.clear()
+            self._skipping = True
+        elif len(self._buffer) > LONGEST_LINE:
+            self._buffer.clear()
+            self.too_long = True
+            self.end()
+
+    def _flooded(self, noise: int) -> None:
+        if noise > _NOISE and self.child is not None:
+            self.child.pause(_FLOOD_PAUSE)
+
+    def _noise(self, line: bytes) -> None:
+        """To the log, as long as it tells anything."""
+        if not line.strip() or self._noted > _NOISE_NOTED:
+            return
+        self._noted += 1
+        more = b" (what follows is not kept)" if self._noted > _NOISE_NOTED else b""
+        self._note(b"stdout: " + line[:_NOISE_SHOWN] + more + b"\n")
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -114,12 +168,16 @@ class StdioPipe:
 
     async def messages(self) -> AsyncIterator[Any]:
         """Every message, parsed; what is none goes to the log."""
+        row = 0
         while (line := await self._lines.get()) is not None:
             message = await asyncio.to_thread(_parsed, line) if len(line) > _IN_THREAD else _parsed(line)
             if message is None:
-                self._note(b"stdout: " + line[:_NOISE_SHOWN] + b"\n")
+                self._noise(line)
             else:
                 yield message
+            row = 0 if self._lines.empty() else row + 1
+            if row % _ROW == _ROW - 1:
+                await asyncio.sleep(_BREATHER)
 
     def ending(self) -> str:
         """How it ended, in words."""
@@ -205,18 +263,23 @@ def _asks(message: Any) -> bool:
 
 @contextlib.asynccontextmanager
 async def stdio_link(
-    spawn: Spawn, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log_file: Path, pipe: StdioPipe
+    spawn: Spawn,
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    note: Callable[[bytes], None],
+    pipe: StdioPipe,
 ) -> AsyncGenerator[StdioLink]:
     """Start the server and greet it. Raises OSError when the program cannot be started."""
     reader, writer = os.pipe()
+    errors = StderrPipe(note)
     try:
-        log = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            child = pipe.child = spawn(argv, cwd=cwd, env=env, on_output=pipe.feed, stdin=reader, stderr=log)
-        finally:
-            os.close(log)
+        child = pipe.child = spawn(argv, cwd=cwd, env=env, on_output=pipe.feed, stdin=reader, stderr=errors.writer)
+        errors.begin()
     except BaseException:
         os.close(writer)
+        errors.close()
         raise
     finally:
         os.close(reader)
@@ -233,10 +296,11 @@ async def stdio_link(
             transport.close() if pipe.was_ready else transport.abort()
         if not (pipe.leaving and _left(child, polite=pipe.was_ready)):
             await _end(child, polite=pipe.was_ready)
+        errors.close()
 
 
 def _left(child: Child, *, polite: bool) -> bool:
-    return child.leave(_POLITE, _GRACE) if polite else child.leave(0, _GRACE_LEFT)
+    return child.leave(_POLITE, _GRACE_LEFT) if polite else child.leave(0, _GRACE_LEFT_UNREADY)
 
 
 async def _end(child: Child, *, polite: bool) -> None:

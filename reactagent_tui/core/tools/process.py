@@ -173,6 +173,17 @@ class ChildProcess:
                 )
         self.close()
 
+    def pause(self, seconds: float) -> None:
+        """Read no output for a while: it waits in the pipe, and its writer with it."""
+        stdout = self._popen.stdout
+        if sys.platform == "win32" or stdout is None or stdout.closed:
+            return
+        self._loop.remove_reader(stdout.fileno())
+        if self._paused is not None:
+            self._paused.cancel()
+        self._burst = -1
+        self._paused = self._loop.call_later(seconds, self._resume_output)
+
     def leave(self, polite: float, grace: float) -> bool:
         """Leave its end to the guard, as if it had ended: `polite` seconds, TERM, `grace` seconds, KILL.
 

@@ -84,7 +84,7 @@ async def running(
     env = {**os.environ, "FAKE_MCP_JOURNAL": str(folder / "journal")}
 
     def around(_config: ServerConfig, log: ServerLog) -> Surroundings:
-        return Surroundings(spawn=spawn, workdir=folder, env=env, log_file=log.path, note=log.note)
+        return Surroundings(spawn=spawn, workdir=folder, env=env, note=log.note)
 
     servers = ServerSet(around, folder / "logs", sdk=sdk)
     servers.configure(configs)

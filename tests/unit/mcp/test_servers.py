@@ -11,8 +11,9 @@ from reactagent_tui.core.mcp.config import ServerConfig
 from reactagent_tui.core.mcp.results import Blob, RemoteResult
 from reactagent_tui.core.mcp.stdio import ServerError, ServerGone
 from reactagent_tui.core.reporter import Answer
-from reactagent_tui.core.tools.process_table import entry_of
-from tests.unit.mcp.kit import Port, fake, journal, noted, ready, running
+from reactagent_tui.core.tools.process import running_children
+from reactagent_tui.core.tools.process_table import entry_of, is_same_process
+from tests.unit.mcp.kit import PATIENCE, Port, fake, journal, noted, ready, running
 
 pytestmark = pytest.mark.external
 
@@ -191,3 +192,26 @@ async def test_nothing_is_left_of_closed_servers(tmp_path: Path) -> None:
         await servers.close()
         assert len(pids) >= 2
         assert [pid for pid in pids if entry_of(pid) is not None] == []
+
+
+@pytest.mark.asyncio
+async def test_the_guard_sees_servers_off_that_nobody_waits_for(tmp_path: Path) -> None:
+    told_pid = "& echo $! >&2"
+    configs = [
+        ServerConfig("deaf", "stdio", ("bash", "-c", f"trap '' TERM; sleep 4712 {told_pid}; wait; sleep 4712")),
+        ServerConfig("session", "stdio", ("bash", "-c", f"setsid sleep 4712 {told_pid}; exec sleep 4712")),
+    ]
+    async with running(tmp_path, *configs) as (servers, _):
+        pids: list[int] = []
+        async with asyncio.timeout(PATIENCE):
+            for server in servers.servers.values():
+                while not (line := server.log.tail(1).strip()).isdigit():
+                    await asyncio.sleep(0.01)
+                pids.append(int(line))
+        entries = [entry for pid in pids if (entry := entry_of(pid)) is not None]
+        assert len(entries) == 2
+        await servers.close(leave=True)
+        assert not running_children()
+        async with asyncio.timeout(PATIENCE):
+            while any(is_same_process(entry) for entry in entries):
+                await asyncio.sleep(0.01)
