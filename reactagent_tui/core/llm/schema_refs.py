@@ -53,11 +53,11 @@ def referred(root: Schema, reference: str) -> object:
     pointer = reference[1:].rstrip("/")
     if pointer and not pointer.startswith("/"):
         return None
-    found: object = root
+    found = cast("object", root)
     for piece in pointer.split("/")[1:]:
         key = unquote(piece).replace("~1", "/").replace("~0", "~")
         if isinstance(found, dict):
-            found = found.get(key)
+            found = cast("Schema", found).get(key)
         elif isinstance(found, list) and key.isdecimal() and int(key) < len(cast("list[Any]", found)):
             found = cast("list[Any]", found)[int(key)]
         else:
