@@ -56,6 +56,13 @@ class ChoiceQuestion:
     """The answer may be the user's own words as well."""
     literal: int = 0
     """So many of the first options are words of somebody else, not locale keys, though `text` is not given."""
+    numeric: bool = False
+    """The user's own words are a number: letters choose the options, and a digit begins the number."""
+
+    @property
+    def keys(self) -> str:
+        """The keys of the options, one each."""
+        return ("abcdefgh" if self.numeric else "123456789")[: len(self.options)]
 
 
 Question: TypeAlias = ApprovalQuestion | ChoiceQuestion

@@ -95,6 +95,8 @@ async def test_the_sdk_client_gives_tasks(place: Place, server: ModelServer) -> 
         shell("touch made"),
         say("I could not."),
         refuse(401, "no such key"),
+        say("both"),
+        say("both"),
         shell("sleep 600 & sleep 600"),
     )
     mark = os.urandom(8).hex()
@@ -104,7 +106,9 @@ async def test_the_sdk_client_gives_tasks(place: Place, server: ModelServer) -> 
         lines.append(message)
 
     async with (
-        stdio_client(parameters(place, "--allow", "run_shell_command(sleep *)", mark=mark)) as streams,
+        stdio_client(
+            parameters(place, "--parallel", "1", "--allow", "run_shell_command(sleep *)", mark=mark)
+        ) as streams,
         ClientSession(*streams) as client,
     ):
         await client.initialize()
@@ -141,13 +145,20 @@ async def test_the_sdk_client_gives_tasks(place: Place, server: ModelServer) -> 
         skills = await client.call_tool("list_skills", {})
         assert "hello" in [one["name"] for one in (skills.structured_content or {})["skills"]]
 
+        lines.clear()
+        both = [client.call_tool("run_task", {"prompt": "At once."}, progress_callback=on_progress) for _ in "12"]
+        assert [getattr(one.content[0], "text", "") for one in await asyncio.gather(*both)] == ["both", "both"]
+        assert [line for line in lines if line and "waits" in line] == [
+            "other tasks are running; this one waits for its turn"
+        ]
+
         running = asyncio.create_task(client.call_tool("run_task", {"prompt": "Sleep."}))
         while len(left(mark)) < 3:
             await asyncio.sleep(0.01)
     with contextlib.suppress(MCPError, asyncio.CancelledError):
         await running
     assert left(mark) == []
-    assert len(server.exchanges) == 6
+    assert len(server.exchanges) == 8
 
 
 def test_cancelling_ends_all_of_a_task_and_a_signal_the_rest(place: Place, server: ModelServer) -> None:

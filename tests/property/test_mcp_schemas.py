@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from reactagent_tui.core.llm.schema_refs import MAX_CHARS, SchemaError
 from reactagent_tui.core.llm.schema_subset import parameters_subset
-from reactagent_tui.core.mcp.schemas import MAX_CHARS, SchemaError, cleaned
+from reactagent_tui.core.mcp.schemas import cleaned
 
 WORDS = st.sampled_from(["a", "b", "no.type", "x y"])
 KINDS = st.sampled_from(["string", "array", "object", "integer", ["string", "null"], "odd", 3])

@@ -13,7 +13,8 @@ from typing import Any, assert_never, cast
 
 from reactagent_tui.core.llm.attachments import PDF, not_sent, sendable
 from reactagent_tui.core.llm.base import ModelInfo, ModelRequest, ToolSpec
-from reactagent_tui.core.llm.schema_subset import SchemaError, parameters_subset
+from reactagent_tui.core.llm.schema_refs import SchemaError
+from reactagent_tui.core.llm.schema_subset import parameters_subset
 from reactagent_tui.core.messages import (
     AssistantMessage,
     AssistantPart,

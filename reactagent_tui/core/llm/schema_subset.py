@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
-from urllib.parse import unquote
 
-from reactagent_tui.core.errors import ReactAgentError
-
-MAX_CHARS = 100_000
-"""JSON characters of a reduced schema; a larger one costs more than its tool is worth."""
-_MAX_NODES = 3_000
-_MAX_DEPTH = 24
-
-Schema = dict[str, Any]
+from reactagent_tui.core.llm.schema_refs import (
+    MAX_DEPTH,
+    Schema,
+    SchemaError,
+    check_nodes,
+    check_size,
+    referred,
+    root_of,
+)
 
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _SHAPES = frozenset({"type", "$ref", "enum", "const", "properties", "items", "prefixItems", "anyOf", "oneOf", "allOf"})
@@ -40,17 +40,11 @@ _FORMATS: Mapping[str, frozenset[str]] = {
 }
 
 
-class SchemaError(ReactAgentError):
-    """A tool's schema cannot be sent; the text says why."""
-
-
 def parameters_subset(schema: object) -> Schema | None:
     """The parameters of a function in the subset, None when it takes none. Raises SchemaError."""
-    if schema is None or schema is True or schema == {}:
+    root = root_of(schema)
+    if root is None:
         return None
-    if not isinstance(schema, dict):
-        raise SchemaError(f"its parameters are no JSON schema but {json.dumps(schema, default=str)[:60]}")
-    root = cast("Schema", schema)
     reduced = _Reducer(root).reduce(root, (), 0)
     if "anyOf" in reduced:
         reduced = _one_object(reduced["anyOf"])
@@ -62,8 +56,7 @@ def parameters_subset(schema: object) -> Schema | None:
     wire: Schema = {"type": "object", "properties": properties}
     if required := reduced.get("required"):
         wire["required"] = required
-    if (size := len(json.dumps(wire, ensure_ascii=False))) > MAX_CHARS:
-        raise SchemaError(f"its schema has {size:,} characters, more than {MAX_CHARS:,}")
+    check_size(wire)
     return wire
 
 
@@ -77,12 +70,11 @@ class _Reducer:
     def reduce(self, node: object, refs: tuple[str, ...], depth: int) -> Schema:
         """`refs`: the references that are being put in place around this node."""
         self._nodes += 1
-        if self._nodes > _MAX_NODES:
-            raise SchemaError(f"its schema unfolds to more than {_MAX_NODES:,} parts")
+        check_nodes(self._nodes)
         if not isinstance(node, dict):
             return {"type": "string"}  # `true`: anything goes
         fields = cast("Schema", node)
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             return _leaf(fields)
         if "$ref" in fields:
             return self._referred(fields, refs, depth)
@@ -96,20 +88,11 @@ class _Reducer:
 
     def _referred(self, fields: Schema, refs: tuple[str, ...], depth: int) -> Schema:
         ref = str(fields["$ref"])
-        target = self._target(ref)
+        target = referred(self._root, ref)
         rest = {key: value for key, value in fields.items() if key != "$ref"}
         if ref in refs:
             return _leaf({**_as_fields(target), **rest})
         return self.reduce({**_as_fields(target), **rest}, (*refs, ref), depth + 1)
-
-    def _target(self, ref: str) -> object:
-        """What a pointer into this schema means; anything at all when it points elsewhere."""
-        if not ref.startswith("#"):
-            return {}
-        found: object = self._root
-        for step in ref[1:].strip("/").split("/") if ref.strip("#/") else ():
-            found = _inside(found, unquote(step).replace("~1", "/").replace("~0", "~"))
-        return found
 
     def _all_of(self, fields: Schema, refs: tuple[str, ...]) -> tuple[Schema, list[str]]:
         """Everything that must hold at once, as one schema, and the references in it that were put in place."""
@@ -120,7 +103,7 @@ class _Reducer:
             piece = _as_fields(part)
             if "$ref" in piece and (ref := str(piece["$ref"])) not in refs:
                 used.append(ref)
-                piece = {**_as_fields(self._target(ref)), **{key: piece[key] for key in piece if key != "$ref"}}
+                piece = {**_as_fields(referred(self._root, ref)), **{key: piece[key] for key in piece if key != "$ref"}}
             for key, value in piece.items():
                 if key == "properties":
                     merged[key] = {**_as_fields(merged.get(key)), **_as_fields(value)}
@@ -190,12 +173,6 @@ class _Reducer:
         if required := [name for name in made["properties"] if name in wanted]:
             made["required"] = required
         return made
-
-
-def _inside(value: object, key: str) -> object:
-    """What stands under a key of an object or at a place of a list; {} for what is not there."""
-    items = _list(value)
-    return items[int(key)] if key.isdecimal() and int(key) < len(items) else _as_fields(value).get(key, {})
 
 
 def _kinds(fields: Schema) -> tuple[list[str], bool]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from reactagent_tui.core.llm.base import ToolSpec
+from reactagent_tui.core.llm.schema_refs import SchemaError
 from reactagent_tui.core.llm.tokens import weigh_tools
 from reactagent_tui.core.mcp.naming import tool_names
-from reactagent_tui.core.mcp.schemas import SchemaError, cleaned
+from reactagent_tui.core.mcp.schemas import cleaned
 
 log = logging.getLogger(__name__)
 MOST_PAGES = 200

@@ -74,7 +74,11 @@ async def _field(
     key = "mcp.field"
     for _ in range(_TRIES):
         literal = 0 if field.kind == "boolean" else len(offered)
-        answer = await ask(ChoiceQuestion(key, options, params=told, title=TITLE, commented=True, literal=literal))
+        numeric = field.kind in ("integer", "number") and not field.choices
+        question = ChoiceQuestion(
+            key, options, params=told, title=TITLE, commented=True, literal=literal, numeric=numeric
+        )
+        answer = await ask(question)
         own = answer.comment.strip()
         if answer.verdict in ("deny", "stop"):
             return "decline" if answer.verdict == "deny" else "cancel"

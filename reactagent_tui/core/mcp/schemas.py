@@ -5,52 +5,37 @@ What one provider alone cannot take is left to its own adapter.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
-from urllib.parse import unquote
 
-from reactagent_tui.core.errors import ReactAgentError
+from reactagent_tui.core.llm.schema_refs import (
+    MAX_DEPTH,
+    Schema,
+    SchemaError,
+    check_nodes,
+    check_size,
+    referred,
+    root_of,
+)
 
-MAX_CHARS = 100_000
-"""JSON characters of a schema; a larger one costs more than its tool is worth."""
-_MAX_NODES = 3_000
-_MAX_DEPTH = 24
 _DROPPED = frozenset({"$schema", "$id", "$defs", "definitions", "$comment", "$anchor", "title", "examples"})
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
-Schema = dict[str, Any]
-
-
-class SchemaError(ReactAgentError):
-    """The schema cannot be sent; the text says why."""
-
 
 def cleaned(schema: object) -> Schema:
     """The parameters of a tool as a self-contained object schema. Raises SchemaError."""
-    if schema is None or schema is True or schema == {}:
+    root = root_of(schema)
+    if root is None:
         return {"type": "object", "properties": {}}
-    if not isinstance(schema, dict):
-        raise SchemaError(f"its parameters are no JSON schema but {json.dumps(schema, default=str)[:60]}")
-    root = cast("Schema", schema)
-    _check_size(root)
+    check_size(root)
     found = _Cleaner(root).clean(root, (), 0)
     found = _one_object(found)
     if found.get("type") != "object":
         raise SchemaError(f"its parameters are of type {found.get('type')!r}, not an object")
     found.setdefault("properties", {})
-    _check_size(found)
+    check_size(found)
     return found
-
-
-def _check_size(schema: Schema) -> None:
-    try:
-        size = len(json.dumps(schema, ensure_ascii=False))
-    except (RecursionError, ValueError, TypeError) as error:
-        raise SchemaError(f"its schema cannot be written: {error}") from error
-    if size > MAX_CHARS:
-        raise SchemaError(f"its schema has {size:,} characters, more than {MAX_CHARS:,}")
 
 
 class _Cleaner:
@@ -63,12 +48,11 @@ class _Cleaner:
     def clean(self, node: object, refs: tuple[str, ...], depth: int) -> Schema:
         """`refs`: the references that are being put in place around this node."""
         self._nodes += 1
-        if self._nodes > _MAX_NODES:
-            raise SchemaError(f"its schema unfolds to more than {_MAX_NODES:,} parts")
+        check_nodes(self._nodes)
         if not isinstance(node, dict):
             return {"type": "string"}  # `true`: anything goes
         fields = cast("Schema", node)
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             return _cut(fields)
         if "$ref" in fields:
             return self._referred(fields, refs, depth)
@@ -80,27 +64,12 @@ class _Cleaner:
     def _referred(self, fields: Schema, refs: tuple[str, ...], depth: int) -> Schema:
         reference = str(fields["$ref"])
         rest = {key: value for key, value in fields.items() if key != "$ref"}
-        target = self._target(reference)
+        target = referred(self._root, reference)
         if reference in refs or target is None:
             told = str(rest.get("description") or "the same again" if reference in refs else "any value")
             return _cut(cast("Schema", target) if isinstance(target, dict) else {}) | {"description": told}
         merged: Schema = {**target, **rest} if isinstance(target, dict) else rest
         return self.clean(merged, (*refs, reference), depth + 1)
-
-    def _target(self, reference: str) -> object:
-        """What a reference inside this schema points to; None when it leads nowhere or to another document."""
-        if not reference.startswith("#"):
-            return None
-        found = cast("object", self._root)
-        for piece in unquote(reference[1:]).split("/")[1:]:
-            key = piece.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict):
-                found = cast("Schema", found).get(key)
-            elif isinstance(found, list) and key.isdigit() and int(key) < len(cast("list[Any]", found)):
-                found = cast("list[Any]", found)[int(key)]
-            else:
-                return None
-        return found
 
     def _plain(self, fields: Schema, refs: tuple[str, ...], depth: int) -> Schema:
         out: Schema = {}

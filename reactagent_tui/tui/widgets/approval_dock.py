@@ -19,7 +19,6 @@ from reactagent_tui.locales import Translate
 from reactagent_tui.tui.presenter import verb
 from reactagent_tui.tui.widgets.approval_state import (
     HOLD_SECONDS,
-    MAX_CHOICES,
     ApprovalState,
     Reaction,
     gravest,
@@ -334,7 +333,7 @@ class ApprovalDock(Painted):
         question = state.question
         stop = self._key_hint("escape", "dock.key_stop", True)
         if isinstance(question, ChoiceQuestion):
-            span = f"1-{min(len(question.options), MAX_CHOICES)}"
+            span = question.keys if len(question.keys) < 2 else f"{question.keys[0]}-{question.keys[-1]}"
             name = span if state.held is None else state.held.text
             choose = Content.assemble((name, self._key_style(name, armed)), " ", self._t("dock.key_choose"))
             comment = [self._key_hint("tab", "dock.key_own_words", armed)] if state.can_comment else []
@@ -373,10 +372,10 @@ def _body_lines(question: Question, width: int, t: Translate) -> list[Content]:
     }
     text = question.text if question.text is not None else t(question.key, **params)
     lines = [piece for line in text.split("\n") for piece in Content(clean_line(line)).wrap(width)]
-    for number, option in enumerate(question.options[:MAX_CHOICES], 1):
-        words = option if own or number <= question.literal else t(option, **params)
-        label = Content.assemble((str(number), "bold $primary"), "  ", clean_line(words))
-        lines += fold(label.stylize(Style.from_meta({_CLICK_KEY: str(number)})), width)
+    for number, (key, option) in enumerate(zip(question.keys, question.options, strict=False)):
+        words = option if own or number < question.literal else t(option, **params)
+        label = Content.assemble((key, "bold $primary"), "  ", clean_line(words))
+        lines += fold(label.stylize(Style.from_meta({_CLICK_KEY: key})), width)
     return lines
 
 

@@ -24,10 +24,9 @@ CONFIRM_GAP = 0.7
 """A second `y` counts only after this rest: longer than a keyboard's delay before it repeats a held key."""
 CONFIRM_SECONDS = 3.0
 """A second `y` counts only this long after the first."""
-MAX_CHOICES = 9
 SCOPES: tuple[GrantScope, ...] = ("session", "project", "always")
 """In the order that Tab goes through them."""
-_DIGITS = frozenset("123456789")
+_BEGINS_NUMBER = frozenset("0123456789-+.")
 
 Scroll = Literal["up", "down", "page_up", "page_down"]
 _SCROLLS: dict[str, Scroll] = {
@@ -148,6 +147,8 @@ class ApprovalState:
         if key == "tab" and self.can_comment:
             return self._open("comment", "", now)
         modified = key.startswith(("ctrl+", "alt+", "super+", "meta+", "hyper+"))
+        if character in _BEGINS_NUMBER and isinstance(self.question, ChoiceQuestion) and self.question.numeric:
+            return self._open("comment", character, now)
         if character is not None and not modified and self.means_something(character):
             self.held = Held(character, now, now + HOLD_SECONDS)
             return TAKEN
@@ -169,7 +170,7 @@ class ApprovalState:
     def means_something(self, letter: str) -> bool:
         """Whether the letter is one of the question's keys; a capital never is."""
         if isinstance(self.question, ChoiceQuestion):
-            return letter in _DIGITS and int(letter) <= len(self.question.options)
+            return letter in self.question.keys
         match letter:
             case "y" | "n":
                 return True
@@ -185,7 +186,7 @@ class ApprovalState:
     def decide(self, letter: str, pressed: float, now: float) -> Reaction:
         """What one of the question's keys does, without any doubt: held long enough, or a click."""
         if isinstance(self.question, ChoiceQuestion):
-            return Reaction(True, Answer("choice", choice=int(letter) - 1))
+            return Reaction(True, Answer("choice", choice=self.question.keys.index(letter)))
         match letter:
             case "y":
                 return self._yes(pressed)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reactagent_tui.core.llm.base import ToolSpec
 from reactagent_tui.core.llm.gemini_payload import declarations
-from reactagent_tui.core.llm.schema_subset import MAX_CHARS, SchemaError, parameters_subset
+from reactagent_tui.core.llm.schema_refs import MAX_CHARS, SchemaError
+from reactagent_tui.core.llm.schema_subset import parameters_subset
 from reactagent_tui.core.tools.base import spec_of
 from reactagent_tui.core.tools.builtin import builtin_tools
 from tests.wire.validators_gemini import declaration_complaints, schema_complaints
