@@ -46,7 +46,7 @@ ROUND = (
         "thinking",
         "text",
         "shell",
-        "shell",
+        "long command",
         "summary",
         "summary",
         "recorded",
@@ -95,7 +95,7 @@ def kill_one(seed: int, root: Path, aim: str = "") -> Run:
     dice = random.Random(seed)
     wrong = Problems()
     hits: tuple[str, ...] = ()
-    with StoryServer(seed) as server:
+    with StoryServer(seed, long_command=aim == "long command") as server:
         scene = Scene(Place(root / f"run{seed}", server), server, dice, AIMS[aim].look)
         try:
             scene.prepare()
