@@ -58,6 +58,8 @@ ROUND = (
     *("memory", "memory", "usage", "usage", "agent", "index", "index in a turn", "queue", "draft", "any", "end"),
 )
 """One after the other: each kind of moment is met often enough in 200 runs."""
+EACH = 25
+"""Runs after which it is told how far it is."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ def fuzz(seeds: range, root: Path, jobs: int = 2, aim: str = "", *, keep: bool =
             figures.runs.append(run)
             if run.wrong:
                 print(*(f"seed {run.seed} ({run.aim}; {run.hits}): {text}" for text in run.wrong), sep="\n", flush=True)
+            if len(figures.runs) % EACH == 0:
+                print(f"{len(figures.runs)} kills: {dict(figures.moments.most_common())}", flush=True)
             if not (keep and run.wrong):
                 shutil.rmtree(root / f"run{run.seed}", ignore_errors=True)
     return figures
