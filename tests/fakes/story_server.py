@@ -202,7 +202,7 @@ def earlier(workdir: str) -> list[dict[str, Any]]:
             },
             {
                 "role": "assistant",
-                "parts": [{"type": "text", "text": "words of an old answer " * 60 + f"earlier answer {turn}"}],
+                "parts": [{"type": "text", "text": "words of an old answer " * 150 + f"earlier answer {turn}"}],
                 "stop_reason": "stop",
             },
         ]
