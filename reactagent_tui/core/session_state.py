@@ -43,6 +43,7 @@ from reactagent_tui.core.prompt_gate import PromptGate
 from reactagent_tui.core.react.counting import Counters, WindowCounter, WorkingMemory
 from reactagent_tui.core.react.debug import DebugSteps
 from reactagent_tui.core.react.gates import Limits
+from reactagent_tui.core.react.kept_output import close_cut_calls
 from reactagent_tui.core.react.next_call import NextCall
 from reactagent_tui.core.react.protocols import Protocols
 from reactagent_tui.core.react.state import RunResult
@@ -121,6 +122,7 @@ class SessionState:
     _next_call: NextCall = field(default_factory=NextCall)
 
     def __post_init__(self) -> None:
+        close_cut_calls(self.file)
         self._opened_at = len(self.file.messages)
         self._queue = MessageQueue(self._queue_changed)
         self._queue.restore(queue_of(self.file.events))

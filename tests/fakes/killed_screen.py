@@ -291,6 +291,7 @@ AIMS: dict[str, Aim] = {
     "thinking": Aim(_piece("shell", 1), 0.2),
     "text": Aim(_piece("shell", 15), 0.25),
     "shell": Aim(_over("shell"), 0.6),
+    "long command": Aim(_over("shell"), 5.0),
     "summary": Aim(_piece("summary", 1), 0.35),
     "recorded": Aim(_over("summary"), 0.05, quick=True),
     "arguments": Aim(_piece("write", 6), 0.25),

@@ -1,7 +1,7 @@
 """A process that works in a state folder which another one uses at the same time.
 
 `python -m tests.fakes.shared_state FOLDER NAME SECONDS`: turns that read a counter file and raise it by one, each with
-an index update beside it; what happened is printed as one JSON line.
+an index update and a fact to remember beside it; what happened is printed as one JSON line.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -91,6 +92,12 @@ class _Errors(logging.Handler):
         self.found.append(record.getMessage())
 
 
+def fact(name: str, turn: int) -> str:
+    """What is remembered in a turn: no two say nearly the same."""
+    dice = random.Random(f"{name} {turn}")
+    return " ".join([name, *("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(4))])
+
+
 async def work(folder: Path, name: str, seconds: float) -> dict[str, Any]:
     """Turns until the time is up."""
     watcher = Watcher()
@@ -103,6 +110,7 @@ async def work(folder: Path, name: str, seconds: float) -> dict[str, Any]:
     while time.monotonic() < end:
         turns += 1
         updating = asyncio.create_task(asyncio.to_thread(_update, index, watcher))
+        await runtime.memory.save(fact(name, turns), "project", project=str(folder / "work"), session=session.id)
         await session.run(UserMessage(f"{name} turn {turns}"))
         await updating
     messages, path = len(session.file.messages), str(session.file.path)

@@ -37,6 +37,8 @@ FACTS = (
     ),
     *("never touch the vendor folder", "the linter is ruff"),
 )
+LONG_OUTPUT = "for i in $(seq 9900 9960); do echo zw${i}z; sleep 0.1; done"
+"""Words as the model says them: what a command has shown may not be lost either."""
 OUTPUT = "yes 'filler words of a command' | head -c 19000; for i in 1 2 3 4 5 6 7; do echo step $i; sleep 0.06; done"
 
 
@@ -82,8 +84,9 @@ class _Words:
 class StoryServer(ModelServer):
     """Give it the seed of the order of acts."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, long_command: bool = False) -> None:
         super().__init__()
+        self.command = LONG_OUTPUT if long_command else OUTPUT
         self.over = False
         self.asked: list[Asked] = []
         self._words = _Words()
@@ -135,7 +138,7 @@ class StoryServer(ModelServer):
         return Act(name, Reply((*pieces, *last), gap=GAP), tuple(kinds))
 
     def _act_shell(self, name: str) -> Act:
-        calls = ask_tools(("read_file", {"path": BIG, "limit": 20}), ("run_shell_command", {"command": OUTPUT}))
+        calls = ask_tools(("read_file", {"path": BIG, "limit": 20}), ("run_shell_command", {"command": self.command}))
         return self._built(name, thinking=14, text=16, calls=_quick(calls))
 
     def _act_write(self, name: str) -> Act:
@@ -199,7 +202,7 @@ def earlier(workdir: str) -> list[dict[str, Any]]:
             },
             {
                 "role": "assistant",
-                "parts": [{"type": "text", "text": "words of an old answer " * 60 + f"earlier answer {turn}"}],
+                "parts": [{"type": "text", "text": "words of an old answer " * 150 + f"earlier answer {turn}"}],
                 "stop_reason": "stop",
             },
         ]

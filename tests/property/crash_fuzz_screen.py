@@ -20,8 +20,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -46,7 +47,7 @@ ROUND = (
         "thinking",
         "text",
         "shell",
-        "shell",
+        "long command",
         "summary",
         "summary",
         "recorded",
@@ -58,6 +59,8 @@ ROUND = (
     *("memory", "memory", "usage", "usage", "agent", "index", "index in a turn", "queue", "draft", "any", "end"),
 )
 """One after the other: each kind of moment is met often enough in 200 runs."""
+EACH = 25
+"""Runs after which it is told how far it is."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,16 @@ class Figures:
             f"seed {run.seed} ({run.aim}; {', '.join(run.hits)}): {text}" for run in self.runs for text in run.wrong
         ]
 
+    def add(self, run: Run, root: Path, *, keep: bool) -> None:
+        """One more; its folder goes unless something was wrong with it and it shall stay."""
+        self.runs.append(run)
+        if run.wrong:
+            print(*(f"seed {run.seed} ({run.aim}; {run.hits}): {text}" for text in run.wrong), sep="\n", flush=True)
+        if len(self.runs) % EACH == 0:
+            print(f"{len(self.runs)} kills: {dict(self.moments.most_common())}", flush=True)
+        if not (keep and run.wrong):
+            shutil.rmtree(root / f"run{run.seed}", ignore_errors=True)
+
 
 def kill_one(seed: int, root: Path, aim: str = "") -> Run:
     """Play, kill, look, go on, look again. What is wrong stands in the result."""
@@ -95,7 +108,7 @@ def kill_one(seed: int, root: Path, aim: str = "") -> Run:
     dice = random.Random(seed)
     wrong = Problems()
     hits: tuple[str, ...] = ()
-    with StoryServer(seed) as server:
+    with StoryServer(seed, long_command=aim == "long command") as server:
         scene = Scene(Place(root / f"run{seed}", server), server, dice, AIMS[aim].look)
         try:
             scene.prepare()
@@ -118,17 +131,21 @@ def kill_one(seed: int, root: Path, aim: str = "") -> Run:
     return Run(seed, aim, hits, tuple(wrong), time.monotonic() - began)
 
 
-def fuzz(seeds: range, root: Path, jobs: int = 2, aim: str = "", *, keep: bool = False) -> Figures:
-    """One kill for each seed."""
+def fuzz(
+    seeds: range, root: Path, jobs: int = 2, aim: str = "", *, keep: bool = False, minutes: float = 60.0
+) -> Figures:
+    """One kill for each seed, in order."""
     figures = Figures()
+    end = time.monotonic() + minutes * 60
+    left = iter(seeds)
     with ProcessPoolExecutor(jobs, get_context("spawn"), adopt_orphans) as pool:
-        for done in as_completed([pool.submit(kill_one, seed, root, aim) for seed in seeds]):
-            run = done.result()
-            figures.runs.append(run)
-            if run.wrong:
-                print(*(f"seed {run.seed} ({run.aim}; {run.hits}): {text}" for text in run.wrong), sep="\n", flush=True)
-            if not (keep and run.wrong):
-                shutil.rmtree(root / f"run{run.seed}", ignore_errors=True)
+        going = {pool.submit(kill_one, seed, root, aim) for seed in islice(left, jobs)}
+        while going:
+            done, going = wait(going, return_when=FIRST_COMPLETED)
+            for one in done:
+                figures.add(one.result(), root, keep=keep)
+            if time.monotonic() < end:
+                going |= {pool.submit(kill_one, seed, root, aim) for seed in islice(left, len(done))}
     return figures
 
 
@@ -139,11 +156,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--aim", default="", choices=["", *AIMS])
+    parser.add_argument("--minutes", type=float, default=60.0, help="no run begins after these")
     parser.add_argument("--keep", action="store_true", help="leave the folders of runs that failed")
     args = parser.parse_args()
     began = time.monotonic()
     root = Path(tempfile.mkdtemp(prefix="crash"))
-    figures = fuzz(range(args.seed, args.seed + args.runs), root, args.jobs, args.aim, keep=args.keep)
+    figures = fuzz(
+        range(args.seed, args.seed + args.runs), root, args.jobs, args.aim, keep=args.keep, minutes=args.minutes
+    )
     for name, count in figures.moments.most_common():
         print(f"{count:5} {name}")
     bad = sum(bool(run.wrong) for run in figures.runs)

@@ -162,7 +162,7 @@ def _go_on_headless(scene: Scene, wrong: Problems) -> None:
     env = {key: value for key, value in os.environ.items() if key in KEPT}
     env |= {"LANG": "C.UTF-8", "REACTAGENT_DISCOVERY": "off"} | scene.place.env
     done = subprocess.run(
-        scene.command("-p", AFTER), cwd=scene.place.work, env=env, capture_output=True, timeout=60, check=False
+        scene.command("-p", AFTER), cwd=scene.place.work, env=env, capture_output=True, timeout=240, check=False
     )
     wrong.check(done.returncode == 0, f"-c -p ended with {done.returncode}: {done.stderr.decode()[-800:]}")
     wrong.check(AGAIN in done.stdout.decode(), f"-c -p said {done.stdout.decode()[-300:]!r}")

@@ -8,19 +8,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from reactagent_tui.core.cost.usage_db import UsageDb
+from reactagent_tui.core.memory.store import FactStore
 from reactagent_tui.core.messages import ToolResult
 from reactagent_tui.core.paths import user_paths
 from reactagent_tui.core.sessions.index import SessionIndex
 from reactagent_tui.core.sessions.store import SessionStore
-from tests.fakes.shared_state import COUNTER
+from tests.fakes.shared_state import COUNTER, fact
 
+NAMES = ("red", "blue")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -34,7 +38,7 @@ def play(folder: Path, seconds: float) -> tuple[list[dict[str, Any]], list[str]]
     command = [sys.executable, "-m", "tests.fakes.shared_state", str(folder)]
     processes = [
         subprocess.Popen([*command, name, str(seconds)], env=env, cwd=folder, stdout=subprocess.PIPE, text=True)
-        for name in ("red", "blue")
+        for name in NAMES
     ]
     did: list[dict[str, Any]] = [json.loads(process.communicate(timeout=seconds + 120)[0]) for process in processes]
     problems = [f"{text!r} was said" for one in did for text in one["trouble"]]
@@ -58,9 +62,21 @@ def play(folder: Path, seconds: float) -> tuple[list[dict[str, Any]], list[str]]
         db.close()
     if booked != calls:
         problems.append(f"{booked} of {calls} calls are in usage.db")
+    store = FactStore.open(paths.memory_db)
+    try:
+        remembered = {known.text for known in store.facts()}
+    finally:
+        store.close()
+    told = {fact(name, turn) for name, one in zip(NAMES, did, strict=True) for turn in range(1, one["turns"] + 1)}
+    if told != remembered:
+        problems.append(f"{len(told - remembered)} of {len(told)} facts are lost, {len(remembered - told)} are new")
+    for path in (paths.memory_db, paths.usage_db, paths.state / "sessions.db"):
+        with closing(sqlite3.connect(path)) as connection:
+            if (found := connection.execute("PRAGMA integrity_check").fetchall()) != [("ok",)]:
+                problems.append(f"{path.name}: {found[:3]}")
     index = SessionIndex.at(paths)
     index.update()
-    for name in ("red", "blue"):
+    for name in NAMES:
         if len(index.search(f'"{name} turn 1"', seconds=10).hits) != 1:
             problems.append(f"the index does not find {name}")
     return did, problems

@@ -35,6 +35,7 @@ from reactagent_tui.core.react.budget_gate import SUMMARISE, BudgetGate
 from reactagent_tui.core.react.counting import request_window
 from reactagent_tui.core.react.executor import Executor, StoppedByUser
 from reactagent_tui.core.react.gates import Go, Nudge, RepetitionGate, Spent, Stop, check_limits
+from reactagent_tui.core.react.kept_output import KeptOutput
 from reactagent_tui.core.react.protocol import Reading
 from reactagent_tui.core.react.protocols import Dialect
 from reactagent_tui.core.react.room import Room, too_large
@@ -77,10 +78,11 @@ class ReActController:
         self.room = Room(setup, self._emit_kind)
         self.attempts = Attempts(setup, self.dialect, self._emit_kind, self.room)
         self.budget_gate = BudgetGate(setup.budget, setup.reporter.ask, self._emit_kind)
+        self._output = KeptOutput(setup.context, setup.history)
         self.executor = Executor(
             toolkit=setup.toolkit,
             permissions=setup.permissions,
-            context=setup.context,
+            context=self._output.context,
             emit=self._emit_kind,
             ask=setup.reporter.ask,
             keep=self._keep_result,
@@ -353,6 +355,7 @@ class ReActController:
         self.setup.history.append_message(message)
 
     def _keep_result(self, result: ToolResult) -> None:
+        self._output.is_done(result.call_id)
         self._append(result)
         if self.setup.debug is not None:
             self.setup.debug.tool_result(step=self.step, result=result)
