@@ -48,11 +48,13 @@ def kept_by(file: SessionFile) -> tuple[KeptOutput, Callable[[ToolCall], Callabl
 
 def after_a_crash(file: SessionFile) -> list[Message]:
     """The last messages of the session as the next program opens it, twice."""
+    messages: list[Message] = []
     for _ in range(2):
         loaded = SessionStore(file.folder.parent.parent).load(file.path)
         close_cut_calls(loaded)
         loaded.close()
-    return loaded.messages[2:]
+        messages = loaded.messages
+    return messages[2:]
 
 
 async def written(file: SessionFile, *texts: str) -> None:
