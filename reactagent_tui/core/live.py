@@ -27,6 +27,7 @@ from reactagent_tui.core.events import (
 from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
+from reactagent_tui.core.other_models import SessionModels
 from reactagent_tui.core.pipeline.port import SessionPipelines
 from reactagent_tui.core.pipeline.user_pipeline import UserPipeline
 from reactagent_tui.core.plans.decision import note_answer
@@ -45,6 +46,7 @@ from reactagent_tui.core.run_ports import (
     abandoned_result,
     close_open_calls,
     fallback_chain,
+    model_switch,
 )
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
@@ -366,6 +368,7 @@ class LiveSession(SessionState):
             hooks=guard.run_hooks,
         )
         setup.fallbacks = fallback_chain(self, setup, current)
+        setup.others = SessionModels(self, setup, model_switch(self, setup, current))
         return setup
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:

@@ -310,6 +310,7 @@ class Runtime:
             budget=self.books.budget(file, ledger),
             fallback_models=config.fallback_models,
             make_provider=self.provider,
+            list_models=self.models,
             two_phase=TwoPhaseThinking(config.two_phase),
             loop_window=config.limits.loop_window,
             polling=POLLING,
