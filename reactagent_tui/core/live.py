@@ -38,7 +38,7 @@ from reactagent_tui.core.react.room import Room
 from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_command import UserCommand
 from reactagent_tui.core.reflect.reflection import Reflection
-from reactagent_tui.core.remembering import Recall, note_facts
+from reactagent_tui.core.remembering import note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
     CurrentProvider,
@@ -53,6 +53,7 @@ from reactagent_tui.core.session_state import SessionState
 from reactagent_tui.core.sessions.unfinished import GO_ON, needs_a_word, unfinished
 from reactagent_tui.core.tools.base import Tool, ToolContext, no_gate
 from reactagent_tui.core.tools.jobs import Keep
+from reactagent_tui.core.turn_reminders import TurnReminders
 
 log = logging.getLogger(__name__)
 TITLE_LENGTH = 60
@@ -166,11 +167,8 @@ class LiveSession(SessionState):
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
         while not self.is_running and self._queue:
-            command = self._queue.next_command()
-            if command is None:
+            if not queued_commands.begin(self, self._queue):
                 self._start(self._queue.next())
-            else:
-                queued_commands.begin(self, command)
 
     def resume(self) -> None:
         """Go on where a pause, a stop or a crash left off."""
@@ -308,7 +306,7 @@ class LiveSession(SessionState):
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(info := self.provider.info):
             self.notice("limits.no_price", level="warn", model=info.name)
-        recall = Recall(self.memory, self.workdir, prompt, self.file.messages)
+        reminders = TurnReminders(self, prompt)
         turn = self.ledger.begin_turn()
         if self.budget is not None:
             self.budget.begin_turn()
@@ -316,8 +314,8 @@ class LiveSession(SessionState):
             self.debug.turn = turn
         current = CurrentProvider(lambda: self.provider)
         setup = self._setup(guard, current)
-        setup.steer = lambda: (*recall.take(), *self._begin_step(setup, guard, current))
-        setup.prepare = recall.find
+        setup.steer = lambda: (*reminders.take(), *self._begin_step(setup, guard, current))
+        setup.prepare = reminders.find
         controller = self._controller = ReActController(setup)
         setup.between = partial(queued_commands.between_steps, self, self._queue, controller.room)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")

@@ -307,6 +307,7 @@ class Runtime:
             system=self._system,
             limits=_limits(config),
             working_memory=WorkingMemory(**config.working_memory.model_dump()),
+            date_and_git=config.date_and_git,
             budget=self.books.budget(file, ledger),
             fallback_models=config.fallback_models,
             make_provider=self.provider,

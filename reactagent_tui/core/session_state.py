@@ -111,6 +111,8 @@ class SessionState:
     unasked: Unasked = field(default_factory=Unasked)
     working_memory: WorkingMemory = field(default_factory=WorkingMemory)
     """What the user allows a request to hold of the history."""
+    date_and_git: bool = False
+    """Tell the model the time and the state of git with each prompt."""
     without_skills: frozenset[str] = frozenset()
     """Skills that this session does without, as the user decided."""
     nested: NestedInstructions = field(default_factory=NestedInstructions)

@@ -33,6 +33,7 @@ VARIABLES: Mapping[str, KeyPath] = {
     "REACTAGENT_MODE": ("permissions", "mode"),
     "REACTAGENT_LANGUAGE": ("ui", "language"),
     "REACTAGENT_THEME": ("ui", "theme"),
+    "REACTAGENT_DATE_AND_GIT": ("date_and_git",),
 }
 """Variables that set a key, above the file and below the flags."""
 
