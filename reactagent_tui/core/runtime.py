@@ -429,7 +429,7 @@ class Runtime:
         parts = PromptParts(
             workdir=session.workdir,
             skills_catalogue=self.skills(session.workdir).catalogue(without=session.without_skills),
-            instructions=self._instructions[session.id],
+            instructions=[one for one in self._instructions[session.id] if one[0] not in session.without_files],
             learned=session.learned,
             plan_mode=session.mode == "plan",
             plan=session.plan.pinned,

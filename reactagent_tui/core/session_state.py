@@ -115,6 +115,10 @@ class SessionState:
     """Tell the model the time and the state of git with each prompt."""
     without_skills: frozenset[str] = frozenset()
     """Skills that this session does without, as the user decided."""
+    without_files: frozenset[str] = frozenset()
+    """The same for instruction files of the system prompt, by path."""
+    without_memory: bool = False
+    """Nothing that is remembered is told with prompts."""
     nested: NestedInstructions = field(default_factory=NestedInstructions)
     plan_tools: PlanTools = "read"
     """What plan mode offers the model."""

@@ -20,6 +20,7 @@ class RemindedSession(Protocol):
     file: SessionFile
     memory: Memory | None
     date_and_git: bool
+    without_memory: bool
 
     @property
     def workdir(self) -> Path: ...
@@ -34,7 +35,8 @@ class TurnReminders:
     _line: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        self._recall = Recall(self.session.memory, self.session.workdir, self.prompt, self.session.file.messages)
+        memory = None if self.session.without_memory else self.session.memory
+        self._recall = Recall(memory, self.session.workdir, self.prompt, self.session.file.messages)
 
     async def find(self) -> None:
         """Look. Never raises; a stop cancels it."""
