@@ -41,6 +41,7 @@ def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setenv("REACTAGENT_DISCOVERY", "off")  # whatever model server runs on the developer's machine
+    monkeypatch.setenv("REACTAGENT_DATE_AND_GIT", "off")  # requests are the same at any time
     monkeypatch.chdir(work)
     return work
 

@@ -25,6 +25,7 @@ from reactagent_tui.core.events import (
 from reactagent_tui.core.llm.vision import takes_images
 from reactagent_tui.core.message_queue import QueueKind
 from reactagent_tui.core.messages import AssistantMessage, ToolCall, UserMessage
+from reactagent_tui.core.other_models import SessionModels
 from reactagent_tui.core.pipeline.port import SessionPipelines
 from reactagent_tui.core.pipeline.user_pipeline import UserPipeline, user_pipeline
 from reactagent_tui.core.plans.decision import note_answer
@@ -36,7 +37,7 @@ from reactagent_tui.core.react.state import RunResult, RunSetup
 from reactagent_tui.core.react.user_call import UserCall
 from reactagent_tui.core.react.user_command import user_command
 from reactagent_tui.core.reflect.reflection import Reflection
-from reactagent_tui.core.remembering import Recall, note_facts
+from reactagent_tui.core.remembering import note_facts
 from reactagent_tui.core.reporter import ASKING_SESSION
 from reactagent_tui.core.run_ports import (
     CurrentProvider,
@@ -44,12 +45,14 @@ from reactagent_tui.core.run_ports import (
     abandoned_result,
     close_open_calls,
     fallback_chain,
+    model_switch,
 )
 from reactagent_tui.core.safety.files_seen import FilesSeen
 from reactagent_tui.core.session_state import SessionState
 from reactagent_tui.core.sessions.unfinished import GO_ON, needs_a_word, unfinished
 from reactagent_tui.core.tools.base import Tool, ToolContext, no_gate
 from reactagent_tui.core.tools.jobs import Keep
+from reactagent_tui.core.turn_reminders import TurnReminders
 
 log = logging.getLogger(__name__)
 Work = UserCall | UserPipeline | Screening | Compacting | Reflection
@@ -154,11 +157,8 @@ class LiveSession(SessionState):
     def send_queue(self) -> None:
         """Start a turn with what was held back after a stop. Nothing when the queue is empty."""
         while not self.is_running and self._queue:
-            command = self._queue.next_command()
-            if command is None:
+            if not queued_commands.begin(self, self._queue):
                 self._start(self._queue.next())
-            else:
-                queued_commands.begin(self, command)
 
     def resume(self) -> None:
         """Go on where a pause, a stop or a crash left off."""
@@ -297,7 +297,7 @@ class LiveSession(SessionState):
         capped = self.limits.usd is not None or (self.budget is not None and self.budget.limits)
         if capped and not self.ledger.can_price(info := self.provider.info):
             self.notice("limits.no_price", level="warn", model=info.name)
-        recall = Recall(self.memory, self.workdir, prompt, self.file.messages)
+        reminders = TurnReminders(self, prompt)
         turn = self.ledger.begin_turn()
         if self.budget is not None:
             self.budget.begin_turn()
@@ -305,8 +305,8 @@ class LiveSession(SessionState):
             self.debug.turn = turn
         current = CurrentProvider(lambda: self.provider)
         setup = self._setup(guard, current)
-        setup.steer = lambda: (*recall.take(), *self._begin_step(setup, guard, current))
-        setup.prepare = recall.find
+        setup.steer = lambda: (*reminders.take(), *self._begin_step(setup, guard, current))
+        setup.prepare = reminders.find
         controller = self._controller = ReActController(setup)
         setup.between = partial(queued_commands.between_steps, self, self._queue, controller.room)
         self._task = asyncio.create_task(self._run(controller, guard, prompt), name=f"run {setup.run_id}")
@@ -353,6 +353,7 @@ class LiveSession(SessionState):
             hooks=guard.run_hooks,
         )
         setup.fallbacks = fallback_chain(self, setup, current)
+        setup.others = SessionModels(self, setup, model_switch(self, setup, current))
         return setup
 
     async def _run(self, controller: ReActController, guard: RunGuard, prompt: UserMessage | None) -> None:

@@ -36,13 +36,17 @@ async def between_steps(session: CommandedSession, queue: MessageQueue, room: Ro
             room.tell(take_back(session))
 
 
-def begin(session: CommandedSession, line: str) -> None:
-    """A command whose turn has come, with nothing running."""
+def begin(session: CommandedSession, queue: MessageQueue) -> bool:
+    """The oldest that waits, with nothing running. False: it is no command."""
+    line = queue.next_command()
+    if line is None:
+        return False
     name, focus = split_command(line) or ("", "")
     if name == "compact":
         session.compact(focus, told=True)
     elif name == "uncompact":
         session.notice(take_back(session))
+    return True
 
 
 def take_back(session: CommandedSession) -> str:

@@ -32,6 +32,7 @@ from reactagent_tui.core.events import (
 )
 from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.llm.calibration import Calibration
+from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.memory.memory import Memory
 from reactagent_tui.core.message_queue import MessageQueue, QueueKind, queue_of, queue_record
 from reactagent_tui.core.messages import Message, UserMessage
@@ -83,6 +84,8 @@ class SessionState:
     fallback_models: Sequence[str] = ()
     make_provider: Callable[[str], ChatProvider] | None = None
     """A provider by name, for the fallback chain. Raises ConfigError."""
+    list_models: Callable[[], Sequence[ModelChoice]] | None = None
+    """All models that the user has."""
     two_phase: TwoPhaseThinking = field(default_factory=TwoPhaseThinking)
     loop_window: int = 3
     polling: frozenset[str] = frozenset()
@@ -110,8 +113,14 @@ class SessionState:
     unasked: Unasked = field(default_factory=Unasked)
     working_memory: WorkingMemory = field(default_factory=WorkingMemory)
     """What the user allows a request to hold of the history."""
+    date_and_git: bool = False
+    """Tell the model the time and the state of git with each prompt."""
     without_skills: frozenset[str] = frozenset()
     """Skills that this session does without, as the user decided."""
+    without_files: frozenset[str] = frozenset()
+    """The same for instruction files of the system prompt, by path."""
+    without_memory: bool = False
+    """Nothing that is remembered is told with prompts."""
     nested: NestedInstructions = field(default_factory=NestedInstructions)
     plan_tools: PlanTools = "read"
     """What plan mode offers the model."""
@@ -164,6 +173,11 @@ class SessionState:
     def counter(self) -> WindowCounter:
         """Estimates for the present model."""
         return self._counters.of(self.provider.info)
+
+    @property
+    def counters(self) -> Counters:
+        """Estimates for every model."""
+        return self._counters
 
     @property
     def talk(self) -> Sequence[Message]:

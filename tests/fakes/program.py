@@ -94,7 +94,7 @@ class Place:
             reactagent(*(() if "--demo" in args else ("--config", str(config or self.config))), *args),
             cwd=self.work,
             env={key: value for key, value in os.environ.items() if key in KEPT}
-            | {"LANG": "C.UTF-8", "REACTAGENT_DISCOVERY": "off"}
+            | {"LANG": "C.UTF-8", "REACTAGENT_DISCOVERY": "off", "REACTAGENT_DATE_AND_GIT": "off"}
             | self.env,
             stdin=stdin,
             stdout=stdout,

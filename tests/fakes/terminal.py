@@ -76,6 +76,7 @@ class Terminal:
         self.env = {key: value for key, value in os.environ.items() if key in KEPT}
         self.env |= {
             "REACTAGENT_DISCOVERY": "off",
+            "REACTAGENT_DATE_AND_GIT": "off",
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "LANG": "C.UTF-8",

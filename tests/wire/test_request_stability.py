@@ -7,12 +7,14 @@ cache move and are not read; where they stand is tested here, and that they find
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reactagent_tui.core.prompt import moment
 from tests.fakes.api_desk import Desk, desk
 from tests.fakes.api_servers.houses import APIS, PROTOCOLS, ApiName
 
@@ -82,3 +84,32 @@ async def test_where_anthropics_marks_stand(tmp_path: Path, protocol: str) -> No
             assert all(block in marked for block in ends)
             assert len(ends) <= len(marked) <= 4
             assert all(block["type"] not in ("thinking", "redacted_thinking") for block in marked if "type" in block)
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_date_and_git_change_between_turns_and_what_was_sent_stays(
+    tmp_path: Path, api: ApiName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time and the state of git are told in the newest turn only: nothing before it changes by a byte."""
+    days = iter(range(1, 4))
+    monkeypatch.setattr(moment, "local_now", lambda: datetime(2026, 9, next(days), 14, 5, tzinfo=UTC))
+    monkeypatch.setenv("REACTAGENT_DATE_AND_GIT", "on")
+    async with desk(tmp_path) as at:
+        work = at.session.workdir
+        head = work / ".git" / "HEAD"
+        head.parent.mkdir()
+        at.use(api, "native")
+        for branch in ("main", "topic", "other"):
+            head.write_text(f"ref: refs/heads/{branch}\n")
+            (work / f"new-{branch}.txt").write_text("x")
+            assert (await at.ask("Task: list_dir path=. ; answer")).reason == "ANSWER"
+        bodies = [exchange.body for exchange in at.servers[api].requests]
+    assert len(bodies) == 6
+    for number, (earlier, later) in enumerate(pairwise(map(told_apart, bodies))):
+        assert later[0] == earlier[0], "system prompt and tools"
+        assert later[1][: len(earlier[1])] == earlier[1]
+        assert "2026-09" not in later[0]
+        told = "".join(later[1])
+        assert told.count("[now: ") == (number + 1) // 2 + 1, "once a turn"
+    for said in ("2026-09-01", "branch main", "2026-09-03", "branch other"):
+        assert said in told

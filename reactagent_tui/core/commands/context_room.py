@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reactagent_tui.core.cost.price_tag import PriceTag, price_tag
 from reactagent_tui.core.llm.tokens import Weight, weigh_apart, weigh_tools
+from reactagent_tui.core.memory.recalled import recalled_in
 from reactagent_tui.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from reactagent_tui.core.react.counting import prompt_room, request_window
 from reactagent_tui.core.react.room import Outcome
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
     from reactagent_tui.core.cost.ledger import Ledger
     from reactagent_tui.core.llm.base import ChatProvider
     from reactagent_tui.core.prompt.composer import Section
+    from reactagent_tui.core.prompt.nested import NestedInstructions
     from reactagent_tui.core.react.compacting import Compacting
     from reactagent_tui.core.react.counting import WindowCounter
     from reactagent_tui.core.react.room import Room
     from reactagent_tui.core.sessions.store import SessionFile
+    from reactagent_tui.core.tools.session_servers import SessionServers
     from reactagent_tui.core.tools.toolkit import Toolkit
 
 Group = Literal["instructions", "files", "skills", "tools", "messages", "rest"]
-Action = Literal["", "trim", "compact", "skill"]
+Action = Literal["", "trim", "compact", "skill", "file", "nested", "memory", "server"]
 _MCP = "mcp__"
 _SHOWN = 40
 """Messages of a kind that are listed when its line is opened, the largest first."""
@@ -51,7 +54,7 @@ class FillLine:
     text: str = ""
     """What is in it, when the line is opened."""
     off: bool = False
-    """A skill that this session does without."""
+    """This session does without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,11 @@ class _Session(Protocol):
     provider: ChatProvider
     ledger: Ledger
     without_skills: frozenset[str]
+    without_files: frozenset[str]
+    without_memory: bool
+    nested: NestedInstructions
+    servers: SessionServers | None
+    toolkit: Toolkit
 
     @property
     def workdir(self) -> Path: ...
@@ -114,7 +122,10 @@ class SessionContext:
         tools = session.offered.specs()
         window = request_window(counter, info, system, tools, session.file)
         chosen = window.chosen
-        lines = [*self._section_lines(sections), *self._tool_lines(), *self._message_lines(chosen.messages)]
+        nested = self._nested_lines(chosen.messages)
+        inside = sum(line.tokens for line in nested)
+        said = self._message_lines(chosen.messages, inside)
+        lines = [*self._section_lines(sections), *nested, *self._tool_lines(), *said]
         return Fill(
             tuple(lines),
             window.used,
@@ -139,15 +150,33 @@ class SessionContext:
                             "skills", "skills", "skills", tokens, number=len(self._skills(True)), text=section.text
                         )
                     )
+                case "learned" | "plan":
+                    lines.append(FillLine(section.name, "instructions", section.name, tokens, text=section.text))
                 case name:
-                    lines.append(
-                        FillLine(f"file:{name}", "files", self._near(name), tokens, is_key=False, text=section.text)
-                    )
+                    lines.append(self._file_line("file", name, tokens, section.text))
+        lines += [self._file_line("file", name, off=True) for name in sorted(self._session.without_files)]
         for name, tokens, text, off in self._skills(False):
             lines.append(
                 FillLine(f"skill:{name}", "skills", name, tokens, "skill", is_key=False, number=1, text=text, off=off)
             )
         return lines
+
+    def _file_line(
+        self, action: Literal["file", "nested"], name: str, tokens: int = 0, text: str = "", *, off: bool = False
+    ) -> FillLine:
+        near = self._near(name)
+        return FillLine(f"{action}:{name}", "files", near, tokens, action, is_key=False, text=text, off=off)
+
+    def _nested_lines(self, messages: Sequence[Message]) -> list[FillLine]:
+        """Instruction files of subfolders, which stand in reminders of the conversation."""
+        nested, scale = self._session.nested, self._session.counter.estimator.scale
+        told = nested.told(messages)
+        lines = [
+            self._file_line("nested", name, scale(weigh_apart(text)), text, off=name in nested.without)
+            for name, text in told
+        ]
+        gone = sorted(nested.without - {name for name, _ in told})
+        return [*lines, *(self._file_line("nested", name, off=True) for name in gone)]
 
     def _near(self, name: str) -> str:
         """A path from the working directory where that is shorter."""
@@ -179,29 +208,36 @@ class SessionContext:
             each = sorted(((scale(weigh_tools((spec,))), spec) for spec in specs), key=lambda one: -one[0])
             text = "\n".join(f"{tokens:>6}  {spec.name}" for tokens, spec in each)
             tokens = scale(weigh_tools(tuple(specs)))
-            name, is_key = (server, False) if server else ("tools", True)
+            name, is_key, action = (server, False, "server") if server else ("tools", True, "")
             lines.append(
-                FillLine(f"tools:{server}", "tools", name, tokens, is_key=is_key, number=len(specs), text=text)
+                FillLine(f"server:{server}", "tools", name, tokens, action, is_key=is_key, number=len(specs), text=text)
             )
+        off = frozenset[str]() if self._session.servers is None else self._session.servers.off
+        lines += [
+            FillLine(f"server:{name}", "tools", name, 0, "server", is_key=False, off=True)
+            for name in sorted(off - groups.keys())
+        ]
         return lines
 
-    def _message_lines(self, messages: Sequence[Message]) -> list[FillLine]:
+    def _message_lines(self, messages: Sequence[Message], nested: int) -> list[FillLine]:
+        """By kind; `nested` tokens of the reminders have lines of their own."""
         kinds: dict[str, list[tuple[int, Message]]] = {}
         count = self._session.counter.message
         for message in messages:
             kinds.setdefault(_kind(message), []).append((count(message), message))
         lines: list[FillLine] = []
-        for kind in ("notes", "prompts", "replies", "results", "reminders"):
+        for kind in ("notes", "prompts", "replies", "results", "reminders", "memory"):
             found = kinds.get(kind, [])
-            if not found:
+            off = kind == "memory" and self._session.without_memory
+            if not found and not off:
                 continue
             largest = sorted(found, key=lambda one: -one[0])[:_SHOWN]
             text = "\n".join(f"{tokens:>6}  {_first_line(message)}" for tokens, message in largest)
             if kind == "notes":
                 text = "\n\n".join(message.text for _, message in found)
-            action: Action = "trim" if kind == "results" else "compact"
-            tokens = sum(tokens for tokens, _ in found)
-            lines.append(FillLine(kind, "messages", kind, tokens, action, number=len(found), text=text))
+            action: Action = "trim" if kind == "results" else "memory" if kind == "memory" else "compact"
+            tokens = max(sum(tokens for tokens, _ in found) - (nested if kind == "reminders" else 0), 0)
+            lines.append(FillLine(kind, "messages", kind, tokens, action, number=len(found), text=text, off=off))
         return lines
 
     def price(self) -> PriceTag:
@@ -243,11 +279,23 @@ class SessionContext:
         self._session.counter.no_gain = 0
         return mark
 
-    def switch_skill(self, name: str) -> bool:
-        """Do without a skill in this session, or with it again; True: it is on now."""
-        off = self._session.without_skills
-        self._session.without_skills = off ^ {name}
-        return name in off
+    def switch(self, line_id: str) -> None:
+        """Do without the part of a line in this session, or with it again; other lines stay as they are."""
+        kind, _, name = line_id.partition(":")
+        session = self._session
+        match kind:
+            case "skill":
+                session.without_skills ^= {name}
+            case "file":
+                session.without_files ^= {name}
+            case "nested":
+                session.nested.without ^= {name}
+            case "memory":
+                session.without_memory = not session.without_memory
+            case "server" if name and session.servers is not None:
+                session.servers.switch(name, session, now=not session.is_running)
+            case _:
+                pass
 
     def _need_rest(self) -> None:
         if self._session.is_running:
@@ -259,7 +307,7 @@ def _kind(message: Message) -> str:
         case UserMessage(origin="summary"):
             return "notes"
         case UserMessage(origin="nudge" | "reminder"):
-            return "reminders"
+            return "memory" if recalled_in(message) else "reminders"
         case UserMessage():
             return "prompts"
         case AssistantMessage():

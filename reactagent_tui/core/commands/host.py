@@ -24,6 +24,7 @@ from reactagent_tui.core.pipeline.user_pipeline import PipelineSession
 from reactagent_tui.core.plans.decision import PlanningSession
 from reactagent_tui.core.plans.session_plan import SessionPlan
 from reactagent_tui.core.prompt.composer import Section
+from reactagent_tui.core.prompt.nested import NestedInstructions
 from reactagent_tui.core.react.compacting import Compacting
 from reactagent_tui.core.react.counting import WindowCounter
 from reactagent_tui.core.react.room import Room
@@ -58,6 +59,10 @@ class SessionLike(PipelineSession, Protocol):
     todo: TodoList
     agents: SessionAgents | None
     without_skills: frozenset[str]
+    without_files: frozenset[str]
+    without_memory: bool
+    nested: NestedInstructions
+    toolkit: Toolkit
     servers: SessionServers | None
 
     @property

@@ -34,6 +34,7 @@ VARIABLES: Mapping[str, KeyPath] = {
     "REACTAGENT_MEMORY": ("memory", "enabled"),
     "REACTAGENT_LANGUAGE": ("ui", "language"),
     "REACTAGENT_THEME": ("ui", "theme"),
+    "REACTAGENT_DATE_AND_GIT": ("date_and_git",),
 }
 """Variables that set a key, above the file and below the flags."""
 

@@ -375,6 +375,8 @@ class Config(Section):
     permissions: PermissionSettings = PermissionSettings()
     limits: Limits = Limits()
     working_memory: WorkingMemorySettings = WorkingMemorySettings()
+    date_and_git: bool = True
+    """Tell the model the date, the time and the state of git with each prompt."""
     budget: BudgetSettings = BudgetSettings()
     fallback_models: tuple[str, ...] = ()
     """Models to go on with when one fails, in this order."""

@@ -19,8 +19,10 @@ from reactagent_tui.core.prompt.project import CAP, instruction_file
 class NestedInstructions:
     """Of one session. Each folder is looked at once, the first time something in it is touched."""
 
-    _found: dict[Path, str] = field(default_factory=dict[Path, str])
-    """Folder to what the model is told of it; "" when there is nothing."""
+    without: frozenset[str] = frozenset()
+    """Files, by path, that are not told."""
+    _found: dict[Path, tuple[str, str]] = field(default_factory=dict[Path, tuple[str, str]])
+    """Folder to path and what the model is told of it; ("", "") when there is nothing."""
 
     def untold(self, touched: Iterable[Path], workdir: Path, shown: Sequence[Message]) -> str | None:
         """What `shown`, the messages that the model sees, does not hold yet; None: nothing. Reads small files."""
@@ -28,20 +30,30 @@ class NestedInstructions:
         for folder in folders:
             if folder not in self._found:
                 self._found[folder] = self._look(folder, workdir)
-        texts = [text for folder in folders if (text := self._found[folder])]
+        found = [self._found[folder] for folder in folders]
+        texts = [text for name, text in found if text and name not in self.without]
         if not texts:
             return None
-        told = [message.text for message in shown if isinstance(message, UserMessage) and message.origin == "reminder"]
+        told = _reminders(shown)
         new = [text for text in texts if not any(text in one for one in told)]
         return "\n\n".join(new) or None
 
-    def _look(self, folder: Path, workdir: Path) -> str:
+    def told(self, shown: Sequence[Message]) -> list[tuple[str, str]]:
+        """(path, text) of the files that these messages tell."""
+        said = _reminders(shown)
+        return [(name, text) for name, text in self._found.values() if text and any(text in one for one in said)]
+
+    def _look(self, folder: Path, workdir: Path) -> tuple[str, str]:
         found = instruction_file(folder, workdir)
-        left = CAP - sum(map(len, self._found.values()))
+        left = CAP - sum(len(text) for _, text in self._found.values())
         if found is None or left <= 0:
-            return ""
+            return "", ""
         name, text = found
-        return template("instructions", name=name, text=text[:left])
+        return name, template("instructions", name=name, text=text[:left])
+
+
+def _reminders(messages: Sequence[Message]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, UserMessage) and message.origin == "reminder"]
 
 
 def _below(path: Path, workdir: Path) -> Iterable[Path]:

@@ -23,6 +23,7 @@ from reactagent_tui.core.react.protocols import Change, Dialect
 from reactagent_tui.core.react.reply import ReplyStream
 from reactagent_tui.core.react.room import Room, still_too_large
 from reactagent_tui.core.react.state import RunSetup
+from reactagent_tui.core.react.way_out import WayOut
 
 Emit = Callable[[type[AgentEvent], dict[str, Any]], None]
 _Next = Literal["again", "anew", "fresh"]
@@ -42,6 +43,7 @@ class Attempts:
         self.reply: ReplyStream | None = None
         self._emit = emit
         self.patience = room.patience
+        self._way_out = WayOut(setup, emit, room)
 
     async def read(
         self,
@@ -56,7 +58,8 @@ class Attempts:
         `make_request` is called again when the model or the form of the request changed.
         """
         self._made_room = False
-        request, attempt = make_request(), 0
+        self._way_out.begin()
+        request, attempt = await self._made(make_request, step), 0
         cause: Cause = "step"
         while True:
             attempt += 1
@@ -72,7 +75,7 @@ class Attempts:
                     raise
                 cause = "retry"
                 if way != "again":
-                    request = make_request()
+                    request = await self._made(make_request, step)
                     attempt = attempt - 1 if way == "anew" else 0
                 continue
             self.reply = None
@@ -111,11 +114,32 @@ class Attempts:
             self.changed(change)
             return "anew"
         if isinstance(error, ContextOverflowError):
-            if self._made_room or not await self._room.recover(error, step):
-                raise still_too_large(error, made_room=self._made_room) from error
-            self._made_room = True
-            return "anew"
+            return await self._make_room(error, step)
         return await self.patience.after(error, attempt)
+
+    async def _make_room(self, error: ContextOverflowError, step: int) -> _Next:
+        """By itself once, then as the user chooses. Raises ContextOverflowError when nothing is left to do."""
+        made, self._made_room = self._made_room, True
+        if not made and await self._room.recover(error, step):
+            return "anew"
+        refused = still_too_large(error, made_room=made)
+        match await self._way_out.find(refused, step):
+            case None:
+                raise refused from error
+            case "switch":
+                self._made_room = False
+                return "fresh"
+            case _:
+                return "anew"
+
+    async def _made(self, make_request: Callable[[], ModelRequest], step: int) -> ModelRequest:
+        """The request, made smaller as the user chooses where it cannot fit."""
+        while True:
+            try:
+                return make_request()
+            except ContextOverflowError as error:
+                if await self._way_out.find(error, step) is None:
+                    raise
 
     def changed(self, change: Change) -> None:
         """Tell the user that something is done another way from now on."""

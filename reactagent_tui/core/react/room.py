@@ -18,11 +18,12 @@ from reactagent_tui.core.errors import ContextOverflowError, ProviderError
 from reactagent_tui.core.events import AgentEvent, CompactionDone, Notice
 from reactagent_tui.core.llm.overflow import learn_window, overflow_in
 from reactagent_tui.core.messages import Message, ToolResult, UserMessage
-from reactagent_tui.core.react.counting import prompt_room, request_window
+from reactagent_tui.core.react.counting import RequestWindow, prompt_room, request_window
 from reactagent_tui.core.react.patience import Patience
 from reactagent_tui.core.react.state import RunSetup
 from reactagent_tui.core.react.summary import HEAD, NOTE_TOKENS, NoSummary, loaded_skills, summarise
 from reactagent_tui.core.sessions.marks import TAIL, Mark, boundary, last_prompt, mask, maskable
+from reactagent_tui.core.sessions.window import opens_turn
 
 log = logging.getLogger(__name__)
 Emit = Callable[[type[AgentEvent], dict[str, Any]], None]
@@ -73,9 +74,25 @@ class Room:
 
     def used(self) -> int:
         """Tokens of the next request, old turns that are left out not counted."""
+        return self._window().used
+
+    def _window(self) -> RequestWindow:
         setup = self.setup
         tools = setup.toolkit.specs()
-        return request_window(setup.counter, setup.provider.info, setup.system(), tools, setup.history).used
+        return request_window(setup.counter, setup.provider.info, setup.system(), tools, setup.history)
+
+    def sent(self) -> Sequence[Message]:
+        """The messages of the next request, as they are before repair."""
+        return self._window().chosen.messages
+
+    def only_last_turn(self) -> bool:
+        """Leave all turns but the last one out from now on; False: there is no other."""
+        seen = self.view()
+        last = next((message for message in reversed(seen) if opens_turn(message)), None)
+        if last is None or sum(map(opens_turn, self.sent())) < 2:
+            return False
+        self.setup.counter.cut_at(last, self.size)
+        return True
 
     def whole(self) -> int:
         """Tokens of instructions, tools and everything that the marks leave."""

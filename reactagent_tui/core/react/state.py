@@ -78,6 +78,34 @@ class Fallbacks(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OtherModel:
+    """A model with a larger window, by the name it is configured with."""
+
+    name: str
+    info: ModelInfo
+
+
+class OtherModels(Protocol):
+    """The models that the user has besides the present one."""
+
+    def roomier(self, tokens: int) -> OtherModel | None:
+        """The cheapest one that takes this many tokens and more than the present one; None: there is none."""
+        ...
+
+    def cost(self, info: ModelInfo, tokens: int, output: int) -> Money:
+        """What a call of it would cost, estimated."""
+        ...
+
+    def borrow(self, name: str) -> RunSetup:
+        """The setup of this run with that model in it, for one call. Raises ConfigError."""
+        ...
+
+    def use(self, name: str) -> None:
+        """Switch the session to it. Raises ConfigError."""
+        ...
+
+
 class StepLog(Protocol):
     """Receives whole requests, responses and results for `--debug`."""
 
@@ -122,6 +150,8 @@ class RunSetup:
     limits: Limits = field(default_factory=Limits)
     budget: Budget | None = None
     fallbacks: Fallbacks | None = None
+    others: OtherModels | None = None
+    """Models to choose from when a request is too long for this one. None: there are none."""
     two_phase: TwoPhaseThinking = field(default_factory=TwoPhaseThinking)
     """Share it between the runs of a session: it remembers which models reason by themselves."""
     loop_window: int = 3

@@ -46,6 +46,8 @@ class SessionServers:
     desk: LoginDesk | None = None
     """Where the user logs in to servers."""
     changed: Callable[[], None] = lambda: None
+    off: frozenset[str] = frozenset()
+    """Servers, by the name in their tools, that this session does without."""
     loaded: list[str] = field(default_factory=list[str])
     """Hidden tools that the model asked for, in that order."""
     _turns: int = 0
@@ -72,6 +74,12 @@ class SessionServers:
         ready = [server for server in self.servers.servers.values() if server.is_ready]
         return [(f"@{server.slug}:{one.uri}", one.name) for server in ready for one in server.catalogue.resources]
 
+    def switch(self, slug: str, session: HasToolkit, *, now: bool) -> None:
+        """Do without a server in this session, or with it again: `now`, or from the next turn on."""
+        self.off ^= {slug}
+        if now:
+            self._put(session)
+
     def begin_turn(self, session: HasToolkit) -> None:
         """What is ready now is in the toolkit of this turn."""
         self._turns += 1
@@ -91,9 +99,8 @@ class SessionServers:
     def _put(self, session: HasToolkit, *, keep: bool = False) -> None:
         if not keep:
             self._has_resources = bool(self.resources)
-            self._offered = tuple(
-                McpTool(server, tool, self.sample) for server in self.servers.servers.values() for tool in server.tools
-            )
+            used = (server for server in self.servers.servers.values() if server.slug not in self.off)
+            self._offered = tuple(McpTool(server, tool, self.sample) for server in used for tool in server.tools)
         session.toolkit = with_servers(session.toolkit, self._shown())
 
     def _shown(self) -> Sequence[Tool]:

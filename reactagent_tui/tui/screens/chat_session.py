@@ -257,14 +257,14 @@ class ChatSession(Screen[None]):
         self._me.run_worker(self._read_place, group="place", exclusive=True, exit_on_error=False)
 
     async def _read_place(self) -> None:
-        from reactagent_tui.tui.git_place import branch_of, changes_in
+        from reactagent_tui.core.prompt.git_place import branch_of, changes_in
 
         me = self._me
         folder = me.workdir
         branch = await asyncio.to_thread(branch_of, folder)
         me.header.set_place(short_path(folder), branch)
         if branch is not None:
-            changes = await changes_in(folder)
+            changes = await changes_in(folder) or 0
             me.header.set_place(short_path(folder), branch, changes)
 
     def notify_user(self, what: str) -> None:

@@ -29,6 +29,8 @@ _WIDE = 100
 _SHOWN = 20_000
 """Characters of a part that are shown."""
 
+_SWITCHES = ("skill", "file", "nested", "memory", "server")
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -45,7 +47,7 @@ Act = Callable[[str, str], Awaitable[tuple[Window, str]]]
 
 
 class ContextScreen(PickerScreen):
-    """Enter opens a part as a whole; ctrl+t trims, ctrl+k compacts, ctrl+u takes back, tab switches a skill."""
+    """Enter opens a part as a whole; ctrl+t trims, ctrl+k compacts, ctrl+u takes back, tab switches a part off."""
 
     choose_hint = "context.key_open"
 
@@ -58,7 +60,7 @@ class ContextScreen(PickerScreen):
             PickerKey("ctrl+t", "trim", t("context.key_trim"), stays=True),
             PickerKey("ctrl+k", "compact", t("context.key_compact"), stays=True),
             PickerKey("ctrl+u", "uncompact", t("context.key_uncompact"), stays=True),
-            PickerKey("tab", "skill", t("context.key_skill"), stays=True),
+            PickerKey("tab", "switch", t("context.key_switch"), stays=True),
         ]
         super().__init__(t, "", _items(window.fill, t, bars), preview=self._blocks, keys=keys, empty=t("picker.empty"))
         self._head()
@@ -74,8 +76,8 @@ class ContextScreen(PickerScreen):
     @on(PickerScreen.ActionPressed)
     async def _pressed(self, message: PickerScreen.ActionPressed) -> None:
         message.stop()
-        if message.action == "skill" and not message.item_id.startswith("skill:"):
-            self._told = self._t("context.no_skill")
+        if message.action == "switch" and not self._can_switch(message.item_id):
+            self._told = self._t("context.no_switch")
             self.preview_changed()
             return
         if message.action == "compact":
@@ -86,6 +88,9 @@ class ContextScreen(PickerScreen):
         self._head()
         self.set_items(_items(self._window.fill, self._t, self._bars))
         self.preview_changed()
+
+    def _can_switch(self, line_id: str) -> bool:
+        return any(line.id == line_id and line.action in _SWITCHES for line in self._window.fill.lines)
 
     def _blocks(self, item: PickerItem) -> Sequence[DisplayBlock]:
         t = self._t
@@ -105,8 +110,8 @@ class ContextScreen(PickerScreen):
         match line.action:
             case "":
                 return ""
-            case "skill":
-                return t("context.advice_skill_on" if line.off else "context.advice_skill")
+            case "skill" | "file" | "nested" | "memory" | "server":
+                return t("context.advice_on" if line.off else f"context.advice_{line.action}")
             case "trim":
                 return t("context.advice_trim")
             case "compact":
@@ -118,7 +123,7 @@ class ContextScreen(PickerScreen):
 def _items(fill: Fill, t: Translate, bars: bool) -> list[PickerItem]:
     items: list[PickerItem] = []
     for line in fill.lines:
-        detail = t("context.skill_off") if line.off else _detail(line.tokens, fill, bars)
+        detail = t("context.off") if line.off else _detail(line.tokens, fill, bars)
         items.append(PickerItem(line.id, line_name(line, t), detail, group=t(f"context.group_{line.group}")))
     rest = t("context.group_rest")
     items.append(PickerItem("free", t("context.line_free"), _detail(fill.free, fill, bars), group=rest))
@@ -149,8 +154,8 @@ async def open_screen(chat: ChatScreen) -> None:
         told = ""
         if action == "compact":
             chat.run_worker(partial(chat._core_command, "/compact"), exit_on_error=False)
-        elif action == "skill":
-            await chat.home.bridge.query(lambda agent: _switch(agent, line.partition(":")[2]))
+        elif action == "switch":
+            await chat.home.bridge.query(lambda agent: _switch(agent, line))
         else:
             command = ("context", "trim") if action == "trim" else ("uncompact", "")
             result: Any = await chat.home.bridge.command(*command)
@@ -161,7 +166,7 @@ async def open_screen(chat: ChatScreen) -> None:
     chat.app.push_screen(ContextScreen(chat.t, await chat.home.bridge.query(look), act, bars=bars))
 
 
-async def _switch(agent: Any, name: str) -> bool:
+async def _switch(agent: Any, line: str) -> None:
     from reactagent_tui.core.commands.context_room import SessionContext
 
-    return SessionContext(agent.runtime, agent.session).switch_skill(name)
+    SessionContext(agent.runtime, agent.session).switch(line)

@@ -71,8 +71,9 @@ def test_the_order_is_flags_environment_file_defaults(paths: Paths) -> None:
 
 @pytest.mark.parametrize("name", VARIABLES)
 def test_every_variable_reaches_its_key(paths: Paths, name: str) -> None:
-    values = {"REACTAGENT_MODE": "plan", "REACTAGENT_LANGUAGE": "zh", "REACTAGENT_MEMORY": "off"}
-    value = values.get(name, "value")
+    switches = ("REACTAGENT_MEMORY", "REACTAGENT_DATE_AND_GIT")
+    special = {"REACTAGENT_MODE": "plan", "REACTAGENT_LANGUAGE": "zh"} | dict.fromkeys(switches, "off")
+    value = special.get(name, "value")
     loaded = load(paths, env={name: value})
     assert [key for key, origin in loaded.origins.items() if origin == f"env {name}"] == [".".join(VARIABLES[name])]  # type: ignore[arg-type]
 

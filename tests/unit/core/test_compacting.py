@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reactagent_tui.core.commands.basic import basic_commands
+from reactagent_tui.core.commands.context_room import SessionContext
 from reactagent_tui.core.commands.host import SessionHost
 from reactagent_tui.core.commands.registry import CommandResult, execute
 from reactagent_tui.core.events import Notice, RunEnded
 from reactagent_tui.core.live import LiveSession
-from reactagent_tui.core.messages import AssistantMessage, TextPart, UserMessage
+from reactagent_tui.core.messages import AssistantMessage, TextPart, ToolCall, ToolResult, UserMessage
 from reactagent_tui.core.react.summary import SYSTEM
 from reactagent_tui.core.reporter import Answer, Question, RecordingReporter
 from reactagent_tui.core.runtime import Options, Runtime
@@ -177,3 +179,56 @@ async def test_b57_a_queued_command_waits_after_esc_and_can_be_taken_back(tmp_pa
             "compact.done",
         ]
         assert session.queue == ()
+
+
+async def test_reflect_after_a_compaction_looks_at_the_original_messages(tmp_path: Path) -> None:
+    async with session_with(tmp_path, [say(NOTE), say('["Search first."]')]) as (session, provider):
+        for n in range(2):
+            asks = ToolCall(f"w{n}", "run_shell_command", '{"command": "make x"}', {"command": "make x"})
+            session.file.append_message(AssistantMessage((asks,), stop_reason="tool_calls"))
+            session.file.append_message(ToolResult(f"w{n}", asks.name, "no rule to make x", is_error=True))
+        for n in range(4):
+            session.file.append_message(UserMessage(f"later {n}"))
+            session.file.append_message(AssistantMessage((TextPart("yes"),)))
+        await session.compact().done.wait()
+        await session.settle()
+        assert not any(isinstance(m, ToolResult) for m in session.file.marks.view(session.file.messages))
+        host = SessionHost(Any, session, lambda key, **_params: key)  # type: ignore[arg-type]
+        await execute(basic_commands(), host, "reflect", "")
+        assert "make x" in provider.requests[-1].messages[0].text
+
+
+async def test_a_nested_file_has_a_line_of_its_own_and_can_be_switched_off(tmp_path: Path) -> None:
+    async with session_with(tmp_path, []) as (session, _):
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub" / "AGENTS.md").write_text("Tabs only.\n" * 40)
+        view = session.file.marks.view(session.file.messages)
+        touched = [session.workdir / "sub" / "a.py"]
+        text = session.nested.untold(touched, session.workdir, view)
+        assert text is not None
+        session.file.append_message(UserMessage(text, origin="reminder"))
+        context = SessionContext(parts_of(), session)
+        line = next(line for line in context.fill().lines if line.id.startswith("nested:"))
+        assert (line.name, line.off) == ("sub/AGENTS.md", False)
+        assert "Tabs only." in line.text
+        assert line.tokens > 50
+        reminders = next(line for line in context.fill().lines if line.id == "reminders")
+        assert reminders.tokens < 10, "its tokens are counted once"
+        context.switch(line.id)
+        assert next(one for one in context.fill().lines if one.id == line.id).off
+        assert session.nested.untold(touched, session.workdir, []) is None
+        context.switch(line.id)
+        assert session.nested.untold(touched, session.workdir, []) == text
+
+
+def parts_of() -> Any:
+    """The runtime that a session's context view asks for prompt and skills."""
+
+    class Parts:
+        def prompt_sections(self, _session: Any) -> tuple[Any, ...]:
+            return ()
+
+        def skills(self, _workdir: Path) -> Any:
+            return SimpleNamespace(all=tuple)
+
+    return Parts()

@@ -26,18 +26,18 @@ def branch_of(folder: Path) -> str | None:
     return None
 
 
-async def changes_in(folder: Path) -> int:
-    """Changed and untracked files, by git itself; 0 when it does not answer in time.
+async def changes_in(folder: Path) -> int | None:
+    """Changed and untracked files, by git itself; None when it cannot tell in time.
 
     The folder need not be trusted: where its own configuration names programs that `status` would run, none is asked.
     """
     scopes = await _git(folder, "config", "--show-scope", "--name-only", "--get-regexp", _RUNS_PROGRAMS)
     if scopes is None or any(line.startswith((b"local", b"worktree")) for line in scopes.splitlines()):
-        return 0
+        return None
     listed = await _git(
         folder, "--no-optional-locks", "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"
     )
-    return (listed or b"").count(b"\n")
+    return None if listed is None else listed.count(b"\n")
 
 
 async def _git(folder: Path, *arguments: str) -> bytes | None:
