@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import sys
+import threading
 from collections.abc import Callable
 
 _CHUNK = 65_536
@@ -27,6 +29,10 @@ class StderrPipe:
     def begin(self) -> None:
         """The child has its end: ours of it is closed, and what comes is read."""
         self._close_writer()
+        if sys.platform == "win32":  # pragma: no cover - other platform
+            threading.Thread(target=self._read_in_thread, args=(self._reader,), daemon=True).start()
+            self._reader = -1  # the thread's, until the child has ended
+            return
         os.set_blocking(self._reader, False)
         self._loop.add_reader(self._reader, self._on_readable)
 
@@ -49,6 +55,12 @@ class StderrPipe:
         if self.writer >= 0:
             os.close(self.writer)
             self.writer = -1
+
+    def _read_in_thread(self, reader: int) -> None:  # pragma: no cover - other platform
+        with contextlib.suppress(OSError, RuntimeError):  # the loop is closed: nobody reads the log any more
+            while data := os.read(reader, _CHUNK):
+                self._loop.call_soon_threadsafe(self._note, data)
+        os.close(reader)
 
     def _on_readable(self) -> None:
         try:
