@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -254,7 +256,7 @@ def test_a_fork_has_the_plan_as_it_stood_at_its_last_message(tmp_path: Path) -> 
     file.append("event", {"name": "budget", "limits": {"session": "2"}})
     budget = {"name": "budget", "limits": {"session": "2"}}
 
-    def events(keep: int | None) -> list[object]:
+    def events(keep: int | None) -> list[Mapping[str, Any]]:
         fork = fork_session(store_of(tmp_path), file, keep)
         loaded = store_of(tmp_path).load(fork.path)
         assert loaded.events == fork.events
