@@ -61,7 +61,8 @@ def test_the_library_program_is_short_and_runs_without_a_screen() -> None:
 
 
 def test_flags_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ([], *([name] for name in COMMANDS)):
+    verbs = (["mcp", "serve"], ["sessions", "list"])
+    for command in ([], *([name] for name in COMMANDS), *verbs):
         with pytest.raises(SystemExit):
             main([*command, "--help"])
     known = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", capsys.readouterr().out))
