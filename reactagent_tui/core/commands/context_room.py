@@ -126,6 +126,8 @@ class SessionContext:
         inside = sum(line.tokens for line in nested)
         said = self._message_lines(chosen.messages, inside)
         lines = [*self._section_lines(sections), *nested, *self._tool_lines(), *said]
+        groups = list(dict.fromkeys(line.group for line in lines))
+        lines.sort(key=lambda line: groups.index(line.group))  # what the prompt holds apart stands together here
         return Fill(
             tuple(lines),
             window.used,

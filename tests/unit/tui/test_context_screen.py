@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,18 @@ async def test_with_nothing_to_do_they_say_so(clean_place: Path, command: str) -
     async with chat_app(clean_place) as kit:
         await kit.send(command)
         await kit.until(lambda: "there is" in kit.text)
+
+
+async def test_what_belongs_together_stands_together(clean_place: Path) -> None:
+    """Instruction files of subfolders come with messages, those of the folder with the system prompt: one heading."""
+    (clean_place / "AGENTS.md").write_text("the folder's rule")
+    (clean_place / "deep").mkdir()
+    (clean_place / "deep" / "AGENTS.md").write_text("the rule of deep")
+    (clean_place / "deep" / "a.txt").write_text("a")
+    async with chat_app(clean_place, [call(("read_file", '{"path": "deep/a.txt"}')), say("read")], mode="auto") as kit:
+        await kit.turn("read it")
+        screen = await opened(kit)
+        lines = screen._window.fill.lines
+        assert {"AGENTS.md", "deep/AGENTS.md"} <= {line.name for line in lines}
+        headings = [group for group, _ in itertools.groupby(line.group for line in lines)]
+        assert len(headings) == len(set(headings)) > 3
