@@ -79,7 +79,7 @@ def test_no_way_out_is_explained_and_the_session_lives(place: Place, server: Mod
         terminal.wait("counted")
         server.play(ANTHROPIC, ANTHROPIC)
         terminal.send("go on\r")
-        terminal.wait("leave the 1 older turns out", "2  stop here")
+        terminal.wait("leave older turns (1) out", "2  stop here")
         terminal.wait_bold("1-2")
         terminal.send("2")
         screen = terminal.wait("Nothing is lost", "/new", gone="stop here")
