@@ -24,7 +24,11 @@ def test_reading_above_while_it_streams(place: Place, server: ModelServer) -> No
     with place.screen() as terminal:
         terminal.send("count\r")
         terminal.wait("line-099")
-        terminal.send("\x1b[5~\x1b[5~\x1b[5~draft")
+        for _ in range(3):
+            page = body(terminal.text())
+            terminal.send("\x1b[5~")
+            terminal.wait_until(lambda page=page: body(terminal.text()) not in ([], page), "another page")
+        terminal.send("draft")
         before = body(terminal.wait("> draft", gone="line-099"))
         assert before
         more.set()
