@@ -92,7 +92,7 @@ async def started(folder: Path, logins: Logins, config: ServerConfig) -> AsyncIt
     told = Told()
 
     def around(_config: ServerConfig, log: ServerLog) -> Surroundings:
-        return Surroundings(spawn=spawn, workdir=folder, env={}, log_file=log.path, note=log.note, auth=logins.auth)
+        return Surroundings(spawn=spawn, workdir=folder, env={}, note=log.note, auth=logins.auth)
 
     servers = ServerSet(around, folder / "logs")
     servers.configure([config])
