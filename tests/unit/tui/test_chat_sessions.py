@@ -133,7 +133,7 @@ async def test_replaced_agent_keeps_the_queue(clean_place: Path, monkeypatch: py
             async def blocking(_request: Any) -> Any:
                 yield StreamText("started")
                 while not hang.is_set():
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(0.005)
                 blocked.set()
                 release.wait(30)
                 yield StreamText("too late")
