@@ -12,7 +12,6 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reactagent_tui.core.errors import ConfigError, ProviderError, StorageError
 from reactagent_tui.core.events import Notice
-from reactagent_tui.core.llm.base import ModelRequest, StreamText, StreamUsage
 from reactagent_tui.core.llm.registry import resolve_model
 from reactagent_tui.core.memory.embed import Encoder, LocalEncoder
 from reactagent_tui.core.memory.facts import kind_named
@@ -36,6 +35,7 @@ log = logging.getLogger(__name__)
 
 EXTRACT_SECONDS = 20.0
 _MOST_NOTED = 5
+_MOST_OUTPUT = 1_000
 _LONGEST_TALK = 12_000
 """Characters of a conversation that are read for facts, the newest."""
 _EXTRACT = (
@@ -201,28 +201,11 @@ def facts_of(reply: str) -> list[tuple[str, str]]:
 
 
 async def _ask(session: TalkedSession, talk: str) -> str:
-    info = session.provider.info
-    request = ModelRequest(info.name, _EXTRACT, (UserMessage(talk),), max_output=1_000)
-    call = session.ledger.open_call(0, "memory", info, (len(_EXTRACT) + len(talk)) // 4)
-    parts: list[str] = []
-    finished = failed = False
-    try:
-        async for delta in session.provider.stream(request):
-            match delta:
-                case StreamText(text=text):
-                    parts.append(text)
-                    session.ledger.progress(call, sum(map(len, parts)) // 4)
-                case StreamUsage(usage=usage):
-                    session.ledger.usage(call, usage)
-                case _:
-                    pass
-        finished = True
-    except ProviderError:
-        failed = True
-        raise
-    finally:
-        session.ledger.close_call(call, interrupted=not (finished or failed), failed=failed, finished=finished)
-    return "".join(parts)
+    from reactagent_tui.core.cost.side_call import side_call
+
+    return await side_call(
+        session.provider, session.ledger, "memory", system=_EXTRACT, prompt=talk, max_output=_MOST_OUTPUT
+    )
 
 
 def _talk_text(messages: Sequence[Message]) -> str:

@@ -10,14 +10,16 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from reactagent_tui.core.cost.budget import Budget
 from reactagent_tui.core.cost.ledger import Ledger
+from reactagent_tui.core.cost.ledger_row import LedgerRow
+from reactagent_tui.core.cost.side_call import side_call
 from reactagent_tui.core.errors import ProviderError
 from reactagent_tui.core.events import UsageUpdated
-from reactagent_tui.core.llm.base import ChatProvider, ModelRequest, StreamText, StreamUsage
-from reactagent_tui.core.llm.tokens import estimate
+from reactagent_tui.core.llm.base import ChatProvider
 from reactagent_tui.core.messages import AssistantMessage, Message, UserMessage
 from reactagent_tui.core.reporter import Reporter
 from reactagent_tui.core.sessions.store import SessionFile
@@ -108,35 +110,20 @@ class Titling:
 
 
 async def _ask(session: TitledSession) -> str:
-    info, ledger = session.provider.info, session.ledger
-    request = ModelRequest(info.name, _SYSTEM, (UserMessage(talk_of(session.file.messages)),), max_output=MOST_OUTPUT)
-    call = ledger.open_call(0, "title", info, estimate(_SYSTEM) + estimate(request.messages[0].text))
-    parts: list[str] = []
-    finished = failed = False
-    try:
-        async for delta in session.provider.stream(request):
-            match delta:
-                case StreamText(text=text):
-                    parts.append(text)
-                    ledger.progress(call, estimate("".join(parts)))
-                case StreamUsage(usage=usage):
-                    ledger.usage(call, usage)
-                case _:
-                    pass
-        finished = True
-    except ProviderError:
-        failed = True
-        raise
-    finally:
-        ledger.close_call(call, interrupted=not (finished or failed), failed=failed, finished=finished)
-        _tell_cost(session, call)
-    return "".join(parts)
+    return await side_call(
+        session.provider,
+        session.ledger,
+        "title",
+        system=_SYSTEM,
+        prompt=talk_of(session.file.messages),
+        max_output=MOST_OUTPUT,
+        booked=partial(_tell_cost, session),
+    )
 
 
-def _tell_cost(session: TitledSession, call: str) -> None:
+def _tell_cost(session: TitledSession, row: LedgerRow) -> None:
     """The sums moved; the window did not."""
     rows, info = session.ledger.rows, session.provider.info
-    row = next(row for row in rows if row.call_id == call)
     talk = (row.usage.total for row in reversed(rows) if row.cause in ("step", "retry") and not row.agent)
     session.reporter.emit(
         UsageUpdated(
