@@ -317,6 +317,7 @@ def play_and_kill(scene: Scene, terminal: WatchedTerminal, aim: Aim) -> Killed:
     """Play until the moment comes, stop the program, look, kill it."""
     end = time.monotonic() + LONGEST
     hits: list[str] = []
+    went_on, at = False, time.monotonic()
     if aim.hit == "usage transaction":  # rows are booked all along
         _play(scene, terminal, Aim(lambda _: scene.prompt_at is not None, 4.0), end)
     with _in_haste(aim.quick):
@@ -327,6 +328,7 @@ def play_and_kill(scene: Scene, terminal: WatchedTerminal, aim: Aim) -> Killed:
             hits = scene.hits(terminal)
             if on_time and aim.hit and aim.hit not in hits:
                 hits.clear()
+                went_on = True  # the driver throws away what was typed while the program was stopped, as after `fg`
                 terminal.process.send_signal(signal.SIGCONT)
     terminal.process.send_signal(signal.SIGKILL)
     terminal.wait_exit()
@@ -336,8 +338,8 @@ def play_and_kill(scene: Scene, terminal: WatchedTerminal, aim: Aim) -> Killed:
         at=at,
         hits=hits,
         words=sorted(shown),
-        queued=scene.queued_at is not None and scene.queued_at < early,
-        draft="".join(character for moment, character in scene.typed if moment < early),
+        queued=not went_on and scene.queued_at is not None and scene.queued_at < early,
+        draft="" if went_on else "".join(character for moment, character in scene.typed if moment < early),
         requests=sum(asked.at < early for asked in scene.server.asked),
         terminal=terminal,
     )

@@ -26,7 +26,7 @@ from reactagent_tui.core.sessions.index import SessionIndex
 from reactagent_tui.core.sessions.records import BadLine, decode
 from reactagent_tui.core.sessions.store import SessionFile, SessionStore
 from tests.fakes.frozen import wait_childless
-from tests.fakes.killed_screen import DATABASES, SESSION, Killed, Scene, WatchedTerminal
+from tests.fakes.killed_screen import DATABASES, LATE, SESSION, Killed, Scene, WatchedTerminal
 from tests.fakes.model_server import Exchange
 from tests.fakes.program import OFF
 from tests.fakes.program import PROMPT as SHOWN
@@ -139,7 +139,8 @@ def go_on(scene: Scene, killed: Killed, wrong: Problems, *, screen: bool) -> Exc
 def _go_on_at_the_screen(scene: Scene, killed: Killed, wrong: Problems) -> None:
     with scene.terminal() as terminal:
         terminal.wait_output(b"enter send")
-        terminal.wait_output(b"earlier answer" if scene.prompt_at is None else PROMPT.encode())
+        just_asked = scene.prompt_at is None or scene.prompt_at > killed.at - LATE
+        terminal.wait_output(b"earlier answer" if just_asked else PROMPT.encode())
         if killed.draft:
             terminal.wait(f"> {killed.draft}")
         requests = len(scene.server.exchanges)
