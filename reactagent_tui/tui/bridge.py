@@ -153,11 +153,6 @@ class Bridge:
 
         self._when_ready(call)
 
-    @property
-    def unheard(self) -> str:
-        """What was sent and is in no session file yet: the agent is not there, or hangs."""
-        return "\n".join(message.shown or message.text for message, _ in self._unheard)
-
     def run_command(self, command: str, *, tell_model: bool) -> None:
         """A command line of the user's own: it runs at once, without a question."""
         self._with_session(lambda session: session.run_command(command, tell_model=tell_model))

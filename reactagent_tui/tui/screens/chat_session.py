@@ -19,7 +19,7 @@ from reactagent_tui import __version__
 from reactagent_tui.core.display import DisplayBlock, TextBlock
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.paths import folder_slug
-from reactagent_tui.tui.history import Draft, HistoryFile
+from reactagent_tui.tui.history import HistoryFile
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens import screen_commands
 from reactagent_tui.tui.widgets.completion import Completion
@@ -80,7 +80,6 @@ class ChatSession(Screen[None]):
     def agent_ready(self, demo: bool, warnings: tuple[str, ...]) -> None:
         """The agent is there."""
         me = self._me
-        self._draft_changed()  # what waited for it is no draft any more
         if demo and not me.home.started_with.demo:
             me.transcript.add_notice(me.t("demo.started"), level="info")
         for warning in (*warnings, *self._warnings):
@@ -217,8 +216,6 @@ class ChatSession(Screen[None]):
         if history is None:
             return
         draft = me.prompt.draft
-        if not draft.shown.strip():
-            draft = Draft(me.home.bridge.unheard)  # a kill before the agent takes it must not lose it
         self.in_background(partial(history.save_draft, draft if draft.shown.strip() else None))
 
     # -- small things -----------------------------------------------------------------------

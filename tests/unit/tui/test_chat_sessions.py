@@ -13,10 +13,8 @@ from reactagent_tui.core.llm.base import StreamText
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.paths import folder_slug, user_paths
 from reactagent_tui.tui import bridge as bridge_module
-from reactagent_tui.tui.bridge import AgentReady
 from reactagent_tui.tui.history import HistoryFile
 from tests.fakes.chat_kit import chat_app
-from tests.fakes.scripted import say
 
 
 async def test_switch_back_to_a_running_session(clean_place: Path) -> None:
@@ -214,20 +212,3 @@ async def test_every_change_of_a_draft_goes_to_disk_and_nothing_wakes_up_between
             assert kit.chat._draft_timer is None
         await kit.pilot.press("backspace")
         await kit.until(lambda: kept() == "ab")
-
-
-async def test_a_prompt_sent_before_the_agent_is_there_outlives_a_kill(
-    clean_place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is the draft until it is in a session's file; then it is none any more."""
-    monkeypatch.setattr("reactagent_tui.tui.screens.chat_session.DRAFT_SAVE", 0.01)
-    async with chat_app(clean_place, [say("done")]) as kit:
-        file = HistoryFile(user_paths().state / "history" / f"{folder_slug(clean_place)}.jsonl")
-        bridge = kit.app.bridge
-        bridge._ready = False
-        await kit.send("a task")
-        await kit.until(lambda: (draft := file.load_draft()) is not None and draft.shown == "a task")
-        bridge._now_ready()
-        bridge.push(AgentReady(demo=False))
-        await kit.until(lambda: "done" in kit.text)
-        await kit.until(lambda: file.load_draft() is None)
