@@ -236,8 +236,8 @@ def login_server() -> Iterator[tuple[Desk, str]]:
         yield desk, base
     finally:
         desk.drop_streams()
-        server.should_exit = True
-        thread.join(10)
+        server.should_exit = server.force_exit = True
+        thread.join()  # a thread that outlives its test may end the interpreter badly
         listening.close()
 
 
