@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.fakes.aftermath import processes
+from tests.fakes.aftermath import processes, swept
 from tests.fakes.mcp_place import FAKE, McpPlace
 from tests.fakes.model_server import ModelServer
 from tests.fakes.program import PROMPT, Place
@@ -80,7 +80,7 @@ def _one(place: Place, shape: str, way: str) -> tuple[str, int]:
         def now() -> list[tuple[int, str]]:
             return processes(servers.mark, number, but={terminal.process.pid})
 
-        try:
+        with swept(now):
             terminal.wait("MCP 1/2" if shape.startswith("ready") else "MCP 0/2")
             _until(lambda: len(now()) > len(SHAPES[shape].split("&")) - 1)
             height = len(now())
@@ -99,12 +99,6 @@ def _one(place: Place, shape: str, way: str) -> tuple[str, int]:
             gone = time.monotonic() - began
             left = now()
             return f"{len(left)} of {height}, exit {exited:.2f} s, none after {gone:.2f} s", len(left)
-        finally:
-            for pid, _ in now():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except OSError:
-                    continue
 
 
 def _until(true: Callable[[], bool]) -> None:

@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.bench.start import type_keys  # noqa: E402
 from tests.fakes.mcp_place import DEAD, fake  # noqa: E402
 from tests.fakes.terminal import Terminal, reactagent  # noqa: E402
 
 RUNS = 7
-KEYS = "abcdefghijklmnopqrstuvwxyz"
-GAP = 0.05
 Servers = Mapping[str, Mapping[str, Any]]
 
 
@@ -69,13 +68,7 @@ def measure(home: Path, servers: Servers) -> Measured:
         terminal.send("q")
         terminal.wait("> q")
         live = time.monotonic() - begin
-        keys: list[float] = []
-        for count in range(1, len(KEYS) + 1):
-            time.sleep(max(0.0, begin + live + count * GAP - time.monotonic()))
-            pressed = time.monotonic()
-            terminal.send(KEYS[count - 1])
-            terminal.wait(f"> q{KEYS[:count]}")
-            keys.append(time.monotonic() - pressed)
+        keys = type_keys(terminal)
         used = cpu(terminal.process.pid)
         leaving = time.monotonic()
         terminal.send("\x11")

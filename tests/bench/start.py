@@ -32,6 +32,19 @@ class Measured(NamedTuple):
     keys: list[float]
 
 
+def type_keys(terminal: Terminal) -> list[float]:
+    """Type `KEYS` behind a `q` that stands in the prompt, one each `GAP`; seconds until each is on the screen."""
+    begin = time.monotonic()
+    keys: list[float] = []
+    for count in range(1, len(KEYS) + 1):
+        time.sleep(max(0.0, begin + count * GAP - time.monotonic()))
+        pressed = time.monotonic()
+        terminal.send(KEYS[count - 1])
+        terminal.wait(f"> q{KEYS[:count]}")
+        keys.append(time.monotonic() - pressed)
+    return keys
+
+
 def start_once(home: Path) -> Measured:
     """Start in the demo, type, leave."""
     begin = time.monotonic()
@@ -41,13 +54,7 @@ def start_once(home: Path) -> Measured:
         first_frame = time.monotonic() - begin
         terminal.wait("> q")
         live = time.monotonic() - begin
-        keys: list[float] = []
-        for count in range(1, len(KEYS) + 1):
-            time.sleep(max(0.0, begin + live + count * GAP - time.monotonic()))
-            pressed = time.monotonic()
-            terminal.send(KEYS[count - 1])
-            terminal.wait(f"> q{KEYS[:count]}")
-            keys.append(time.monotonic() - pressed)
+        keys = type_keys(terminal)
         terminal.send("\x03\x03\x03")
         terminal.wait_exit()
     return Measured(first_frame, live, keys)

@@ -85,7 +85,7 @@ def measure(place: Place, server: ModelServer, shape: str, way: str) -> Aftermat
         def now() -> list[tuple[int, str]]:
             return processes(mark, number, but=own)
 
-        with _swept(now):
+        with swept(now):
             terminal.send("run\r")
             assert _wait(up.exists, bool), f"{shape} did not start"
             height = _wait(lambda: len(now()), lambda count: count > 200 or not shape.startswith("200"))
@@ -138,7 +138,7 @@ def _wait(look: Callable[[], Any], enough: Callable[[Any], bool], *, tell: bool 
 
 
 @contextmanager
-def _swept(now: Callable[[], list[tuple[int, str]]]) -> Iterator[None]:
+def swept(now: Callable[[], list[tuple[int, str]]]) -> Iterator[None]:
     """Whatever is measured, nothing is left of it."""
     try:
         yield
