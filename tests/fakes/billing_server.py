@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 
 from reactagent_tui.core.llm.tokens import count_exact
 
-PATIENCE = 5.0
+PATIENCE = 60.0
 
 
 @lru_cache(maxsize=50_000)

@@ -51,7 +51,8 @@ async def _git(folder: Path, *arguments: str) -> bytes | None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
         )
-        out, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
+        async with asyncio.timeout(PATIENCE):  # not wait_for: in Python 3.11 it can swallow a cancel
+            out, _ = await process.communicate()
         return out
     except (OSError, TimeoutError):
         return None

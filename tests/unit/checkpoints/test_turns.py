@@ -261,7 +261,7 @@ async def test_the_gate_waits_for_the_note(bench: Bench, monkeypatch: pytest.Mon
     go, real = threading.Event(), Scanner.note
 
     def slow(self: Scanner, stopped: Callable[[], bool], *, new_rules: bool) -> Note:
-        go.wait(20)
+        go.wait(60)
         return real(self, stopped, new_rules=new_rules)
 
     monkeypatch.setattr(Scanner, "note", slow)
@@ -279,7 +279,7 @@ async def test_the_gate_waits_for_the_note(bench: Bench, monkeypatch: pytest.Mon
 async def test_a_file_tool_need_not_wait_for_the_whole_tree(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     path, go = bench.work / "a.txt", threading.Event()
     path.write_text("before")
-    monkeypatch.setattr(Scanner, "note", lambda *_a, **_k: (go.wait(20), Note({}, frozenset(), True))[1])
+    monkeypatch.setattr(Scanner, "note", lambda *_a, **_k: (go.wait(60), Note({}, frozenset(), True))[1])
     bench.turns.begin_turn(0, "go")
     try:
         await asyncio.wait_for(bench.turns.before_write(Access("edit_file", writes=(path,))), 20)

@@ -53,7 +53,7 @@ async def test_roles_problems_and_agents_are_listed(tmp_path: Path, language: st
     assert "does good" in before
     assert "bad.md" in before
     turn = asyncio.create_task(played.turn())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(played.finished) < 1 or "so far" not in [event.text for event in played.events(TextDelta)]:
             await asyncio.sleep(0)
     text, _ = shown(played.live.agents, language=language)

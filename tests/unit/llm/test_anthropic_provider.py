@@ -301,7 +301,7 @@ async def test_message_stop_ends_the_reply_though_the_socket_stays_open(pool: Ht
         await good(call)
         await call.gone()
 
-    async with serving(stays_open) as server, asyncio.timeout(5):
+    async with serving(stays_open) as server, asyncio.timeout(60):
         assert message_of(await collect(AnthropicProvider(INFO, Endpoint(server.base), pool))).text == "up to here"
 
 
@@ -328,7 +328,7 @@ def _then_waits(name: str, until: str, asked: asyncio.Event, gone: asyncio.Event
 )
 async def test_cancelling_closes_the_connection(pool: HttpPool, name: str, until: str) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
-    async with serving(_then_waits(name, until, asked, gone)) as server, asyncio.timeout(5):
+    async with serving(_then_waits(name, until, asked, gone)) as server, asyncio.timeout(60):
         task = asyncio.create_task(collect(AnthropicProvider(INFO, Endpoint(server.base), pool)))
         await asked.wait()
         task.cancel()
@@ -340,7 +340,7 @@ async def test_cancelling_closes_the_connection(pool: HttpPool, name: str, until
 async def test_closing_the_stream_early_closes_the_connection(pool: HttpPool) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
     handler = _then_waits("overloaded_in_text", 'Half an ans"}}\n\n', asked, gone)
-    async with serving(handler) as server, asyncio.timeout(5):
+    async with serving(handler) as server, asyncio.timeout(60):
         async with aclosing(AnthropicProvider(INFO, Endpoint(server.base), pool).stream(ASK)) as deltas:
             async for delta in deltas:
                 if not isinstance(delta, StreamProgress):

@@ -30,7 +30,7 @@ async def test_done_ends_the_reply_though_the_socket_stays_open(pool: HttpPool) 
         await call.reply("x")
         await call.gone()
 
-    async with serving(stays_open) as server, asyncio.timeout(5):
+    async with serving(stays_open) as server, asyncio.timeout(60):
         assert text_of(await collect(OpenAIChatProvider(INFO, Endpoint(server.base), pool))) == "x"
 
 
@@ -77,7 +77,7 @@ async def test_cancelling_closes_the_connection(pool: HttpPool) -> None:
             if isinstance(delta, StreamText):
                 first.set()
 
-    async with serving(endless) as server, asyncio.timeout(5):
+    async with serving(endless) as server, asyncio.timeout(60):
         task = asyncio.create_task(consume(OpenAIChatProvider(INFO, Endpoint(server.base), pool)))
         await first.wait()
         task.cancel()
@@ -97,7 +97,7 @@ async def test_cancelling_while_nothing_has_come(pool: HttpPool, with_headers: b
         await call.gone()
         gone.set()
 
-    async with serving(silent) as server, asyncio.timeout(5):
+    async with serving(silent) as server, asyncio.timeout(60):
         task = asyncio.create_task(collect(OpenAIChatProvider(INFO, Endpoint(server.base), pool)))
         await asked.wait()
         task.cancel()
@@ -115,7 +115,7 @@ async def test_closing_the_stream_early_closes_the_connection(pool: HttpPool) ->
         await call.gone()
         gone.set()
 
-    async with serving(endless) as server, asyncio.timeout(5):
+    async with serving(endless) as server, asyncio.timeout(60):
         async with aclosing(OpenAIChatProvider(INFO, Endpoint(server.base), pool).stream(ASK)) as deltas:
             async for _ in deltas:
                 break
@@ -202,7 +202,7 @@ async def test_waiting_is_told_again_and_again(pool: HttpPool, monkeypatch: pyte
 
     monkeypatch.setattr("reactagent_tui.core.llm.exchange._TICK", 0.05)
     ticks: list[StreamProgress] = []
-    async with serving(queued) as server, asyncio.timeout(20):
+    async with serving(queued) as server, asyncio.timeout(60):
         async for delta in OpenAIChatProvider(INFO, Endpoint(server.base), pool).stream(ASK):
             if isinstance(delta, StreamProgress):
                 ticks.append(delta)
@@ -220,7 +220,7 @@ async def test_a_finished_reply_needs_no_end(pool: HttpPool, monkeypatch: pytest
         await call.gone()
 
     monkeypatch.setattr("reactagent_tui.core.llm.exchange._LINGER", 0.05)
-    async with serving(no_end) as server, asyncio.timeout(5):
+    async with serving(no_end) as server, asyncio.timeout(60):
         assert text_of(await collect(OpenAIChatProvider(INFO, Endpoint(server.base), pool))) == "a"
 
 
@@ -243,7 +243,7 @@ async def test_one_connection_serves_the_next_call(pool: HttpPool, monkeypatch: 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     provider = OpenAIChatProvider(INFO, Endpoint(base), pool)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert [text_of(await collect(provider)), text_of(await collect(provider))] == ["x", "x"]
     assert len(connections) == 1
     server.close()
@@ -268,7 +268,7 @@ async def test_the_signs_of_waiting_repeat_how_far_the_prompt_was_read(
 
     monkeypatch.setattr("reactagent_tui.core.llm.exchange._TICK", 0.02)
     ticks: list[StreamProgress] = []
-    async with serving(reads) as server, asyncio.timeout(20):
+    async with serving(reads) as server, asyncio.timeout(60):
         async for delta in OpenAIChatProvider(INFO, Endpoint(server.base), pool).stream(ASK):
             if isinstance(delta, StreamProgress):
                 ticks.append(delta)

@@ -338,7 +338,7 @@ async def test_cancelling_closes_the_connection(pool: HttpPool, sent: str) -> No
             if isinstance(delta, StreamText):
                 ready.set()
 
-    async with serving(endless) as server, asyncio.timeout(5):
+    async with serving(endless) as server, asyncio.timeout(60):
         task = asyncio.create_task(consume(provider_at(server.base, pool)))
         await ready.wait()
         task.cancel()
@@ -356,7 +356,7 @@ async def test_closing_the_stream_early_closes_the_connection(pool: HttpPool) ->
         await call.gone()
         gone.set()
 
-    async with serving(endless) as server, asyncio.timeout(5):
+    async with serving(endless) as server, asyncio.timeout(60):
         async with aclosing(provider_at(server.base, pool).stream(ASK)) as deltas:
             async for _ in deltas:
                 break
@@ -387,5 +387,5 @@ async def test_a_finished_reply_needs_no_end(pool: HttpPool, monkeypatch: pytest
         await call.gone()
 
     monkeypatch.setattr("reactagent_tui.core.llm.exchange._LINGER", 0.05)
-    async with serving(no_end) as server, asyncio.timeout(5):
+    async with serving(no_end) as server, asyncio.timeout(60):
         assert message_of(await collect(provider_at(server.base, pool))).text == "a"

@@ -66,7 +66,7 @@ async def _loads(call: Call) -> None:
 
 @pytest.mark.usefixtures("fast")
 async def test_it_is_waited_for_and_told(pool: HttpPool) -> None:
-    async with serving(_loads, _loads, _loads, _loads, _loads, good) as server, asyncio.timeout(20):
+    async with serving(_loads, _loads, _loads, _loads, _loads, good) as server, asyncio.timeout(60):
         deltas = await collect(OpenAIChatProvider(INFO, Endpoint(server.base), pool))
     assert text_of(deltas) == "Hello"
     assert len(server.calls) == 6  # more than three retries would allow
@@ -79,7 +79,7 @@ async def test_every_api_over_http_waits(pool: HttpPool) -> None:
         await call.refuse("401 Unauthorized", "{}")
 
     got: list[StreamDelta] = []
-    async with serving(_loads, no_key) as server, asyncio.timeout(20):
+    async with serving(_loads, no_key) as server, asyncio.timeout(60):
         with pytest.raises(ProviderError, match="401"):
             await _collect_into(got, AnthropicProvider(INFO, Endpoint(server.base), pool).stream(ASK))
     assert "loading" in [delta.kind for delta in got if isinstance(delta, StreamProgress)]
@@ -102,7 +102,7 @@ async def test_not_for_ever_and_then_not_again() -> None:
 
 
 async def test_cancelling_while_it_loads(pool: HttpPool) -> None:
-    async with serving(_loads) as server, asyncio.timeout(20):
+    async with serving(_loads) as server, asyncio.timeout(60):
         stream = OpenAIChatProvider(INFO, Endpoint(server.base), pool).stream(ASK)
         while (await anext(stream)).kind != "loading":  # type: ignore[union-attr]
             pass

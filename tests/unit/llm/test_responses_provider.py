@@ -274,7 +274,7 @@ async def test_the_closing_event_ends_the_reply_though_the_socket_stays_open(poo
         await good(call)
         await call.gone()
 
-    async with serving(stays_open) as server, asyncio.timeout(5):
+    async with serving(stays_open) as server, asyncio.timeout(60):
         assert text_of(await collect(ResponsesProvider(INFO, Endpoint(server.base), pool))) == "Hello"
 
 
@@ -300,7 +300,7 @@ async def test_cancelling_closes_the_connection(pool: HttpPool, sent: str) -> No
             if isinstance(delta, StreamText):
                 first.set()
 
-    async with serving(endless) as server, asyncio.timeout(5):
+    async with serving(endless) as server, asyncio.timeout(60):
         task = asyncio.create_task(consume(ResponsesProvider(INFO, Endpoint(server.base), pool)))
         await asked.wait()
         await first.wait()
@@ -323,7 +323,7 @@ async def test_silence_is_cut_off_and_keepalives_are_no_content(pool: HttpPool) 
             await call.send(event("keepalive"))
             await asyncio.sleep(0.02)
 
-    async with serving(silent, only_alive) as server, asyncio.timeout(10):
+    async with serving(silent, only_alive) as server, asyncio.timeout(60):
         for endpoint, said in (
             (Endpoint(server.base, idle_timeout=0.1), "no data"),
             (Endpoint(server.base, content_timeout=0.1), "no content"),

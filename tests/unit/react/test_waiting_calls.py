@@ -46,7 +46,7 @@ def paced(run: Run, pacer: Pacer) -> list[LedgerRow]:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.001)
 

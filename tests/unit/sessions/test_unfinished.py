@@ -66,7 +66,7 @@ async def test_a_pause_outlives_the_program(clean_place: Path) -> None:
 async def test_a_reply_that_was_stopped(clean_place: Path) -> None:
     one = open_one(clean_place, [[StreamText("half of it"), forever]])
     turn = asyncio.create_task(one.turn("go"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not one.provider.requests:
             await asyncio.sleep(0)
         for _ in range(20):

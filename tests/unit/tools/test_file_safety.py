@@ -197,7 +197,7 @@ async def test_a_stop_in_the_middle_leaves_the_old_file(file_ctx: ToolContext, m
     def slow(*args: Any) -> None:
         write_new(*args)
         begun.set()
-        go_on.wait(20)
+        go_on.wait(60)
 
     def watched(*args: Any) -> Any:
         try:

@@ -69,7 +69,7 @@ async def printed(job: Job, text: str) -> None:
         while text not in job.newest():
             await asyncio.sleep(0.005)
 
-    await asyncio.wait_for(look(), 10)
+    await asyncio.wait_for(look(), 60)
 
 
 UNTIL = "while [ ! -e {0} ]; do sleep 0.01; done; "
@@ -108,7 +108,7 @@ async def test_the_end_is_told_to_the_model_once(ctx: ToolContext) -> None:
     second = await start(ctx, "sleep 900")
     assert ctx.jobs.take_news() is None
     Path("go").touch()
-    assert await ctx.jobs.wait(first, 10)
+    assert await ctx.jobs.wait(first, 60)
     await ctx.jobs.kill(second)
     news = ctx.jobs.take_news()
     assert news is not None
@@ -178,10 +178,10 @@ async def test_a_running_command_is_sent_to_the_background(ctx: ToolContext) -> 
     work = asyncio.create_task(
         call(RunShellCommand(), listening, command="echo up; " + UNTIL.format("go") + "echo on", timeout_seconds=60)
     )
-    await asyncio.wait_for(up.wait(), 10)
+    await asyncio.wait_for(up.wait(), 60)
     assert ctx.jobs.send_to_background("another call") == 0
     assert ctx.jobs.send_to_background() == 1
-    outcome = await asyncio.wait_for(work, 10)
+    outcome = await asyncio.wait_for(work, 60)
     assert outcome.text.startswith("up\n[the user sent it to the background: it goes on as job j1;")
     assert not outcome.is_error
     assert ctx.jobs.send_to_background() == 0
@@ -266,7 +266,7 @@ async def test_a_kept_job_that_ends_by_itself_is_told(ctx: ToolContext, records:
     later = SessionJobs()
     later.restore(records)
     Path("go").touch()
-    assert await later.wait(later.all()[0], 10)
+    assert await later.wait(later.all()[0], 60)
     assert "- j1 ended after" in (later.take_news() or "")
 
 

@@ -44,7 +44,7 @@ async def ready(command: str) -> ChildProcess:
     seen = asyncio.Event()
     child = start(command + "\n")
     child.on_output = lambda data: seen.set() if b"up" in data else None
-    await asyncio.wait_for(seen.wait(), 5)
+    await asyncio.wait_for(seen.wait(), 60)
     return child
 
 
@@ -75,7 +75,7 @@ async def test_a_program_that_obeys_is_not_killed_and_not_waited_for() -> None:
 async def test_exit_is_seen_while_a_grandchild_holds_the_pipe() -> None:
     heard: list[bytes] = []
     child = start("sleep 999 & echo now", heard)
-    assert await child.wait(5)
+    assert await child.wait(60)
     assert not await child.drain(0.05)
     assert b"".join(heard) == b"now\n"
     left = await child.survivors()
@@ -89,7 +89,7 @@ async def test_output_after_the_end_goes_where_it_is_sent() -> None:
     first: list[bytes] = []
     later: list[bytes] = []
     child = start("(while [ ! -e go ]; do sleep 0.01; done; echo late) & echo early", first)
-    await child.wait(5)
+    await child.wait(60)
     await child.drain(0.02)
     child.on_output = later.append
     Path("go").touch()
@@ -139,7 +139,7 @@ async def test_input_is_given_whole_and_is_empty_without() -> None:
 async def test_there_is_no_terminal() -> None:
     heard: list[bytes] = []
     child = start("echo x > /dev/tty", heard)
-    assert await child.wait(5)
+    assert await child.wait(60)
     await child.drain()
     assert b"No such device" in b"".join(heard)
 
@@ -160,7 +160,7 @@ async def test_a_program_that_does_not_exist_is_an_error() -> None:
 async def test_twenty_calls_leak_nothing() -> None:
     async def one() -> None:
         child = start("echo x; true")
-        await child.wait(5)
+        await child.wait(60)
         await child.drain()
         assert await child.survivors() == ()
         assert child.returncode == 0
@@ -175,7 +175,7 @@ async def test_twenty_calls_leak_nothing() -> None:
 async def test_left_behind_processes_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_MANY", 1)
     child = start("(while [ ! -e go ]; do sleep 0.01; done) & :")
-    await child.wait(5)
+    await child.wait(60)
     assert len(await child.survivors()) >= 1
     Path("go").touch()
     assert await child.drain(5)
@@ -184,14 +184,14 @@ async def test_left_behind_processes_that_ended_are_forgotten(monkeypatch: pytes
     other = start("true")
     await asyncio.sleep(0)
     assert child not in running_children()
-    await other.wait(5)
+    await other.wait(60)
     await other.survivors()
 
 
 async def test_without_pidfd_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open")
     child = start("exit 7")
-    assert await child.wait(5)
+    assert await child.wait(60)
     assert child.returncode == 7
     child.close()
     child = await ready("trap '' TERM; echo up; sleep 999")
@@ -204,7 +204,7 @@ def test_it_works_in_the_loop_of_another_thread() -> None:
 
     async def run() -> None:
         child = start("exit 4")
-        await child.wait(5)
+        await child.wait(60)
         codes.append(child.returncode)
         child.close()
 

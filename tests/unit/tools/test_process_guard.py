@@ -100,7 +100,7 @@ def test_what_was_let_go_is_spared(crashing: list[Crashing]) -> None:
     crashing.append(program)
     assert program.process.stdin is not None
     program.process.stdin.close()
-    program.process.wait(20)
+    program.process.wait(60)
     program.wait_guard()
     assert "sleep" in [entry.name for entry in find_tagged({program.tag}, set())]
 

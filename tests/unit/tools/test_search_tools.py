@@ -158,7 +158,7 @@ async def test_a_cancelled_search_is_dead(file_ctx: ToolContext, monkeypatch: py
     monkeypatch.setattr(search, "search_program", lambda: ["/bin/sh", "-c", "echo $$; sleep 60; true"])
     monkeypatch.setattr(search, "_feed", feed)
     task = asyncio.create_task(grep(file_ctx, "x"))
-    pid = await asyncio.wait_for(pids.get(), 10)
+    pid = await asyncio.wait_for(pids.get(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -150,7 +150,7 @@ BACKGROUND = {
 @pytest.mark.parametrize("case", BACKGROUND)
 async def test_returns_when_the_command_ends_and_names_what_runs_on(ctx: ToolContext, case: str) -> None:
     command, output, count = BACKGROUND[case]
-    outcome = await asyncio.wait_for(run(ctx, command, timeout_seconds=60), 20)
+    outcome = await asyncio.wait_for(run(ctx, command, timeout_seconds=60), 50)
     assert not outcome.is_error
     assert outcome.text.replace("nohup: ignoring input\n", "").startswith(f"{output or '[no output]'}".rstrip())
     found = re.search(r"\[(\d+) background process(?:es)? still running: pid (\d+) \((\w+)\)", outcome.text)
@@ -168,7 +168,7 @@ async def test_later_output_of_a_background_process_goes_to_the_log(ctx: ToolCon
     await run(ctx, "(while [ ! -e go ]; do sleep 0.01; done; echo late; : > done) & echo now")
     (job,) = ctx.jobs.all()
     Path("go").touch()
-    assert await ctx.jobs.wait(job, 10)
+    assert await ctx.jobs.wait(job, 60)
     assert job.log_path.read_text() == "now\nlate\n"
 
 
@@ -180,7 +180,7 @@ async def interrupted(tool: RunShellCommand, ctx: ToolContext, command: str, liv
         started.set()
 
     task = asyncio.ensure_future(tool.run({"command": command, "timeout_seconds": 600}, replace(ctx, output=output)))
-    await asyncio.wait_for(started.wait(), 10)
+    await asyncio.wait_for(started.wait(), 60)
     for _ in range(cancels):
         task.cancel()
         await asyncio.sleep(0)
@@ -304,7 +304,7 @@ async def test_binary_and_control(ctx: ToolContext, live: list[str], command: st
 async def test_a_program_that_wants_a_terminal_fails_fast_with_the_reason(
     ctx: ToolContext, command: str, hint: str
 ) -> None:
-    outcome = await asyncio.wait_for(run(ctx, command, timeout_seconds=60), 20)
+    outcome = await asyncio.wait_for(run(ctx, command, timeout_seconds=60), 50)
     assert outcome.is_error
     assert hint in outcome.text
     assert outcome.error_kind == "no_terminal"
@@ -312,7 +312,7 @@ async def test_a_program_that_wants_a_terminal_fails_fast_with_the_reason(
 
 @pytest.mark.parametrize("command", ["cat", sys.executable, "cat | wc -c"])
 async def test_reading_stdin_ends_at_once(ctx: ToolContext, command: str) -> None:
-    assert not (await asyncio.wait_for(run(ctx, command, timeout_seconds=60), 20)).is_error
+    assert not (await asyncio.wait_for(run(ctx, command, timeout_seconds=60), 50)).is_error
 
 
 async def test_an_unfinished_line_is_shown_while_it_waits(ctx: ToolContext) -> None:
@@ -326,7 +326,7 @@ async def test_an_unfinished_line_is_shown_while_it_waits(ctx: ToolContext) -> N
 
     command = "printf 'Continue? '; while [ ! -e go ]; do sleep 0.01; done; echo yes"
     task = asyncio.ensure_future(run(replace(ctx, output=output), command, timeout_seconds=60))
-    await asyncio.wait_for(seen.wait(), 10)
+    await asyncio.wait_for(seen.wait(), 60)
     Path("go").touch()
     assert (await task).text == "Continue? yes\n[exit code 0]"
     assert "".join(live) == "Continue? yes\n"

@@ -293,12 +293,12 @@ async def test_a_stop_ends_it_at_once(file_ctx: ToolContext, site: WebSite) -> N
     hold = threading.Event()
     site.answers["/"] = Answer(b"x" * 1_000_000, "text/plain", hold=hold, chunks=4)
     task = asyncio.create_task(fetch(file_ctx, site.base))
-    await asyncio.to_thread(site.reached.wait, 10)
+    await asyncio.to_thread(site.reached.wait, 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     hold.set()
-    assert await asyncio.to_thread(site.left.wait, 10)
+    assert await asyncio.to_thread(site.left.wait, 60)
 
 
 async def test_a_stop_kills_the_conversion(

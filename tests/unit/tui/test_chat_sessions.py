@@ -14,7 +14,7 @@ from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.paths import folder_slug, user_paths
 from reactagent_tui.tui import bridge as bridge_module
 from reactagent_tui.tui.history import HistoryFile
-from tests.fakes.chat_kit import chat_app
+from tests.fakes.chat_kit import PATIENCE, chat_app
 
 
 async def test_switch_back_to_a_running_session(clean_place: Path) -> None:
@@ -53,7 +53,7 @@ async def test_unknown_command_does_not_eat_the_next_draft(clean_place: Path) ->
         gate = threading.Event()
 
         async def block(agent: Any) -> None:
-            gate.wait(5)
+            gate.wait(60)
 
         task = asyncio.ensure_future(kit.app.bridge.query(block))
         await kit.pilot.pause(0.1)
@@ -90,7 +90,7 @@ async def test_take_back_keeps_what_was_typed_meanwhile(clean_place: Path) -> No
         gate = threading.Event()
 
         async def block(agent: Any) -> None:
-            gate.wait(3)
+            gate.wait(60)
 
         task = asyncio.ensure_future(kit.app.bridge.query(block))
         await kit.pilot.pause(0.1)
@@ -135,7 +135,7 @@ async def test_replaced_agent_keeps_the_queue(clean_place: Path, monkeypatch: py
                 while not hang.is_set():
                     await asyncio.sleep(0.005)
                 blocked.set()
-                release.wait(30)
+                release.wait(PATIENCE)
                 yield StreamText("too late")
 
             agent.session.provider.stream = blocking
