@@ -27,6 +27,7 @@ from reactagent_tui.tui.esc_gate import EscGate
 from reactagent_tui.tui.keymap import Keymap, build_keymap
 from reactagent_tui.tui.lean_imports import complete_asyncio
 from reactagent_tui.tui.palette import palette_provider
+from reactagent_tui.tui.quiet_collector import QuietCollector
 from reactagent_tui.tui.screens.chat import ChatScreen
 from reactagent_tui.tui.screens.early_look import look_early
 from reactagent_tui.tui.theme import FIRST_PAINT, VARIABLE_DEFAULTS
@@ -81,7 +82,7 @@ class ReactAgentApp(App[int]):
                 resume=start.resume,
                 fork=start.fork,
                 after_load=self._after_load,
-                when_idle=_warm,
+                when_idle=lambda: _warm(self._collector),
             ),
             self._drain,
         )
@@ -114,7 +115,9 @@ class ReactAgentApp(App[int]):
 
     def on_mount(self) -> None:
         self._install_signals()
-        asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._on_loop_error)
+        self._collector = QuietCollector(loop, lambda: self._typed, lambda: self.chat.running)
 
     async def on_event(self, event: events.Event) -> None:
         """Keys that come before the prompt is there wait for it: type-ahead is not lost. At the end one is heard."""
@@ -320,7 +323,7 @@ class ReactAgentApp(App[int]):
         super()._handle_exception(error)
 
 
-def _warm() -> None:
+def _warm(collector: QuietCollector) -> None:
     """Import what the first turn needs, so that it neither waits nor holds the screen; then collect garbage again."""
     from reactagent_tui.core.cost.pricing import PriceBook
     from reactagent_tui.tui.transcript import highlight, markdown
@@ -331,5 +334,4 @@ def _warm() -> None:
         PriceBook.warm()
     finally:
         if not gc.isenabled():
-            gc.freeze()  # modules live as long as the program: no collection need look at them
-            gc.enable()
+            collector.start()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from reactagent_tui.tui.agent_reporter import AgentReporter, StopsAgents
 from reactagent_tui.tui.agent_thread import Agent
+from reactagent_tui.tui.sent_prompts import SentPrompt, SentPrompts
 from reactagent_tui.tui.session_switch import fork_open, switch
 
 if TYPE_CHECKING:
@@ -91,8 +92,7 @@ class Bridge:
         self._waiting: list[Callable[[Agent], None]] = []
         self._ready = False
         self._stop_asked: float | None = None
-        self._unheard: list[tuple[UserMessage, Literal["steer", "follow_up"]]] = []
-        """Sent, and not yet taken by an agent: a loop that hangs may never do so."""
+        self.prompts = SentPrompts()
 
     # -- life -------------------------------------------------------------------------------
 
@@ -143,15 +143,20 @@ class Bridge:
 
     def submit(self, message: UserMessage, kind: Literal["steer", "follow_up"] = "steer") -> None:
         """Start a turn, or queue behind the one that runs."""
-        sent = (message, kind)
-        self._unheard.append(sent)
+        sent = SentPrompt(message, kind)
+        self.prompts.add(sent)
 
         def call(agent: Agent) -> None:
-            if sent in self._unheard and agent is self._agent and agent.session is not None:
-                self._unheard.remove(sent)
+            if agent is self._agent and agent.session is not None and self.prompts.hear(sent):
                 agent.session.submit(message, kind)
+                agent.loop.call_soon(self.prompts.written, message)  # behind the run's first step, which writes it
 
         self._when_ready(call)
+
+    @property
+    def is_ready(self) -> bool:
+        """Has the agent's thread a session?"""
+        return self._ready
 
     def run_command(self, command: str, *, tell_model: bool) -> None:
         """A command line of the user's own: it runs at once, without a question."""
@@ -315,8 +320,8 @@ class Bridge:
         assert agent.session is not None
         old = agent.session
         old.file.sealed = True
-        mode, held = old.mode, [*old.queued_messages(), *self._unheard]
-        self._unheard.clear()
+        mode, held = old.mode, [*old.queued_messages(), *self.prompts.unheard]
+        self.prompts.unheard.clear()
         self.generation += 1
         self._ready = False
         self._start_agent(old.id)
@@ -328,6 +333,7 @@ class Bridge:
             for message, kind in held:
                 if (message, kind) not in kept:
                     session.hold(message, kind)
+            self.prompts.written(*(message for message, _ in held))
 
         self._with_session(take_over)
 

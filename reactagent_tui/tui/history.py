@@ -2,7 +2,8 @@
 
 One JSON line per sent prompt, appended in one write, so that two programs in one folder do not mix their lines; a line
 that is broken or half written is skipped. Files are read by splitting bytes at line feeds only: text may hold any other
-separator. Pure but for `HistoryFile`, whose methods block and belong in the agent's thread.
+separator. Pure but for `HistoryFile` and `DraftKeeper`, whose methods block and do not belong in
+the screen's loop.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,6 +163,36 @@ class HistoryFile:
         with suppress(FileNotFoundError):
             return _draft_from_line(self._draft_path.read_bytes())
         return None
+
+
+class DraftKeeper:
+    """The draft of one folder on disk: what was sent and is in no session file yet, then what is being typed.
+
+    Methods block for the disk; any thread may call them. What is written is what counts when it is written: a late
+    call cannot bring back what an earlier one has removed.
+    """
+
+    def __init__(self, file: HistoryFile, unwritten: Callable[[], Sequence[str]]) -> None:
+        self.typed = Draft("")
+        self._file = file
+        self._unwritten = unwritten
+        self._lock = threading.Lock()
+        self._on_disk: Draft | None = None
+
+    def write(self) -> None:
+        """Bring the file up to date. Raises OSError."""
+        with self._lock:
+            draft = self._draft()
+            if draft != self._on_disk or not draft.shown.strip():
+                self._file.save_draft(draft)
+                self._on_disk = draft
+
+    def _draft(self) -> Draft:
+        typed, sent = self.typed, self._unwritten()
+        if not sent:
+            return typed
+        shown = [typed.shown] if typed.shown.strip() else []
+        return Draft("\n".join([*sent, *shown]), typed.pastes, typed=True)
 
 
 def _last_byte(fd: int, size: int) -> bytes:

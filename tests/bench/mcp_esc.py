@@ -17,9 +17,11 @@ from pathlib import Path
 from tests.fakes.mcp_place import McpPlace, fake
 from tests.fakes.model_server import ModelServer, ask_tools
 from tests.fakes.program import Place
-from tests.fakes.terminal import Terminal
+from tests.fakes.terminal import PATIENCE, Terminal
 
 ROUNDS = 50
+STOPPED = b"enter send"
+KEY = "§"
 
 
 def main(rounds: int) -> None:
@@ -31,7 +33,7 @@ def main(rounds: int) -> None:
         servers = McpPlace(place, {"good": fake()})
         server.play(*[ask_tools(("mcp__good__slow", {}))] * (rounds + 1))
         with place.screen("--mode", "auto") as terminal:
-            _until(servers.journal.exists)
+            _until(servers.journal.exists, "the server has started", terminal)
             terminal.send("/mcp\r")
             terminal.wait("15 tools")
             terminal.press_until_gone("\x1b", "15 tools")
@@ -43,19 +45,21 @@ def main(rounds: int) -> None:
 def _round(terminal: Terminal, servers: McpPlace, number: int) -> tuple[float, float, float]:
     """(stopped, prompt live, cancelled) in seconds from ESC."""
     terminal.send(f"go {number}\r")
-    _until(lambda: _noted(servers, "call slow") == number)
+    _until(lambda: _noted(servers, "call slow") == number, f"call {number} at the server", terminal)
     terminal.wait("good·slow", "· esc stop ·")
-    pressed = time.monotonic()
+    # what the terminal gets is looked at, not a picture of it: to draw one takes the emulator 20 ms a frame
+    start, pressed = len(terminal.output), time.monotonic()
     terminal.send("\x1b")
-    terminal.wait(gone="· esc stop ·")
+    terminal.wait_output(STOPPED, start)
     stopped = time.monotonic() - pressed
-    terminal.send("y")
-    terminal.wait("> y")
+    terminal.send(KEY)
+    terminal.wait_output(KEY.encode(), start)
     live = time.monotonic() - pressed
-    _until(lambda: _noted(servers, "cancelled slow") == number)
+    _until(lambda: _noted(servers, "cancelled slow") == number, f"cancellation {number} at the server", terminal)
     cancelled = time.monotonic() - pressed
+    terminal.wait(f"> {KEY}", gone="· esc stop ·")
     terminal.send("\x7f")
-    terminal.wait_until(lambda: "> y" not in terminal.text(), "an empty prompt")
+    terminal.wait_until(lambda: f"> {KEY}" not in terminal.text(), "an empty prompt")
     return stopped, live, cancelled
 
 
@@ -63,8 +67,11 @@ def _noted(servers: McpPlace, line: str) -> int:
     return servers.journal.read_text("utf-8").splitlines().count(line)
 
 
-def _until(true: Callable[[], bool]) -> None:
+def _until(true: Callable[[], bool], what: str, terminal: Terminal) -> None:
+    end = time.monotonic() + PATIENCE
     while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {PATIENCE:g} s: {what}\n{terminal.text()}")
         time.sleep(0.001)
 
 

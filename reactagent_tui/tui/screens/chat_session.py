@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +18,7 @@ from reactagent_tui import __version__
 from reactagent_tui.core.display import DisplayBlock, TextBlock
 from reactagent_tui.core.messages import UserMessage
 from reactagent_tui.core.paths import folder_slug
-from reactagent_tui.tui.history import HistoryFile
+from reactagent_tui.tui.history import DraftKeeper, HistoryFile
 from reactagent_tui.tui.presenter import short_path
 from reactagent_tui.tui.screens import screen_commands
 from reactagent_tui.tui.widgets.completion import Completion
@@ -41,6 +40,7 @@ class ChatSession(Screen[None]):
     holds_escape = False
     """The prompt wants ESC for itself (vim insert mode)."""
     _history: HistoryFile | None = None
+    _keeper: DraftKeeper | None = None
     _commands: tuple[Completion, ...] = ()
     _draft_timer: Any = None
     _leaving = False
@@ -67,6 +67,9 @@ class ChatSession(Screen[None]):
         me = self._me
         path = me.home.paths.state / "history" / f"{folder_slug(me.workdir)}.jsonl"
         self._history = HistoryFile(path)
+        prompts = me.home.bridge.prompts
+        self._keeper = DraftKeeper(self._history, prompts.unwritten)
+        prompts.on_written = self._keeper.write
         entries, draft = await asyncio.to_thread(lambda: (HistoryFile(path).load(), HistoryFile(path).load_draft()))
         typed_already = bool(me.prompt.text or me.first_prompt)
         me.prompt.load_history([*entries, draft] if draft is not None and typed_already else entries)
@@ -99,9 +102,9 @@ class ChatSession(Screen[None]):
             self._me.status.flash(self._me.t("leaving.noting", seconds=round(EXTRACT_SECONDS)), 60)
         else:
             self._me.status.flash(self._me.t("leaving"), 60)
-        if self._history is not None:
-            draft = self._me.prompt.draft
-            self._history.save_draft(draft if draft.shown.strip() else None)
+        if self._keeper is not None:
+            self._keeper.typed = self._me.prompt.draft
+            self._keeper.write()
 
     def farewell(self) -> str:
         """One line for the shell after the screen closed."""
@@ -206,17 +209,15 @@ class ChatSession(Screen[None]):
     @on(TextArea.Changed)
     def _draft_changed(self) -> None:
         me = self._me
-        if self._draft_timer is None and self._history is not None and not self._leaving:
+        if self._draft_timer is None and self._keeper is not None and not self._leaving:
             self._draft_timer = me.set_timer(DRAFT_SAVE, self._save_draft)
 
     def _save_draft(self) -> None:
         me = self._me
         self._draft_timer = None
-        history = self._history
-        if history is None:
-            return
-        draft = me.prompt.draft
-        self.in_background(partial(history.save_draft, draft if draft.shown.strip() else None))
+        if self._keeper is not None:
+            self._keeper.typed = me.prompt.draft
+            self.in_background(self._keeper.write)
 
     # -- small things -----------------------------------------------------------------------
 

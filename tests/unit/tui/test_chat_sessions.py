@@ -15,6 +15,7 @@ from reactagent_tui.core.paths import folder_slug, user_paths
 from reactagent_tui.tui import bridge as bridge_module
 from reactagent_tui.tui.history import HistoryFile
 from tests.fakes.chat_kit import PATIENCE, chat_app
+from tests.fakes.scripted import say
 
 
 async def test_switch_back_to_a_running_session(clean_place: Path) -> None:
@@ -160,6 +161,7 @@ async def test_replaced_agent_keeps_the_queue(clean_place: Path, monkeypatch: py
 
         queue, mode = await kit.app.bridge.query(look)
         assert queue == ["queued one", "typed while it hung"]
+        assert kit.app.bridge.prompts.unwritten() == (), "it would come back as a draft"
         assert mode == "auto"
         assert not kit.chat.running
 
@@ -212,3 +214,22 @@ async def test_every_change_of_a_draft_goes_to_disk_and_nothing_wakes_up_between
             assert kit.chat._draft_timer is None
         await kit.pilot.press("backspace")
         await kit.until(lambda: kept() == "ab")
+
+
+async def test_a_prompt_sent_before_the_agent_is_there_outlives_a_kill(clean_place: Path) -> None:
+    """It is the draft until it is in a session's file; then it is none any more, whoever writes late."""
+    async with chat_app(clean_place, [say("done")]) as kit:
+        file = HistoryFile(user_paths().state / "history" / f"{folder_slug(clean_place)}.jsonl")
+        bridge = kit.app.bridge
+        bridge._ready = False
+        await kit.send("a task")
+        await kit.until(lambda: (draft := file.load_draft()) is not None and draft.shown == "a task")
+        await kit.type("and")
+        await kit.until(lambda: (draft := file.load_draft()) is not None and draft.shown == "a task\nand")
+        bridge._now_ready()
+        await kit.until(lambda: "done" in kit.text)
+        await kit.until(lambda: (draft := file.load_draft()) is not None and draft.shown == "and")
+        for _ in "and":
+            await kit.pilot.press("backspace")
+        await kit.until(lambda: file.load_draft() is None)
+        assert bridge.prompts.unwritten() == ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
-from reactagent_tui.tui.history import MAX_ENTRIES, Draft, HistoryFile, PromptHistory
+from reactagent_tui.tui.history import MAX_ENTRIES, Draft, DraftKeeper, HistoryFile, PromptHistory
 
 
 def drafts(*texts: str) -> list[Draft]:
@@ -113,3 +114,42 @@ def test_draft_is_kept_and_forgotten(tmp_path: Path) -> None:
     assert file.load_draft() is None
     file.save_draft(None)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == []
+
+
+def test_what_was_sent_stands_before_what_is_typed_until_it_is_written(tmp_path: Path) -> None:
+    file = HistoryFile(tmp_path / "prompts.jsonl")
+    sent = ["one", "two"]
+    keeper = DraftKeeper(file, lambda: sent)
+    keeper.write()
+    assert file.load_draft() == Draft("one\ntwo")
+    keeper.typed = Draft("half a [p]", {"[p]": "paste"})
+    keeper.write()
+    assert file.load_draft() == Draft("one\ntwo\nhalf a [p]", {"[p]": "paste"})
+    sent.clear()
+    keeper.write()
+    assert file.load_draft() == keeper.typed
+    keeper.typed = Draft("")
+    keeper.write()
+    assert file.load_draft() is None
+
+
+def test_a_late_write_brings_nothing_back(tmp_path: Path) -> None:
+    """Any number of writers that were asked for while the prompt was on its way: the last state stays."""
+    file = HistoryFile(tmp_path / "prompts.jsonl")
+    sent = ["a task"]
+    keeper = DraftKeeper(file, lambda: sent)
+    gate = threading.Barrier(9)
+
+    def late() -> None:
+        gate.wait(60)
+        keeper.write()
+
+    writers = [threading.Thread(target=late) for _ in range(8)]
+    for writer in writers:
+        writer.start()
+    gate.wait(60)
+    sent.clear()
+    keeper.write()
+    for writer in writers:
+        writer.join(60)
+    assert file.load_draft() is None
