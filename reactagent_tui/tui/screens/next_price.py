@@ -98,8 +98,18 @@ def model_detail(choice: ModelChoice, tag: PriceTag | None, t: Translate) -> str
 
 
 def price_text(tag: PriceTag | None, t: Translate) -> str:
-    """Tokens and money in columns of one width; without a price only the tokens."""
+    """Tokens and money in columns of one width; "" without a price."""
     if tag is None:
         return ""
-    cost = t("usage.local") if tag.cost.state == "free" else format_price(tag.cost, t)
-    return f"{t('price.next', tokens=pad_left(format_tokens(tag.tokens), 6))} {pad_left(cost, 12)}"
+    return f"{t('price.next', tokens=pad_left(format_tokens(tag.tokens), 6))} {pad_left(_money(tag, t), 12)}"
+
+
+def price_words(tag: PriceTag | None, t: Translate) -> str:
+    """`≈ 41.2k in · $0.103`: tokens and money where no columns stand below each other; "" without a price."""
+    if tag is None:
+        return ""
+    return f"{t('price.next', tokens=format_tokens(tag.tokens))} · {_money(tag, t)}"
+
+
+def _money(tag: PriceTag, t: Translate) -> str:
+    return t("usage.local") if tag.cost.state == "free" else format_price(tag.cost, t)

@@ -118,13 +118,13 @@ class ProgramPort:
 
     async def price(self, path: Path) -> str:
         from reactagent_tui.core.react.next_call import tags_to_resume
-        from reactagent_tui.tui.screens.next_price import price_text, warm
+        from reactagent_tui.tui.screens.next_price import price_words, warm
 
         async def ask(agent: Any) -> Any:
             await warm(agent)
             return (await tags_to_resume(agent.session, [path]))[0]
 
-        return price_text(await self._chat.home.bridge.query(ask), self._chat.t)
+        return price_words(await self._chat.home.bridge.query(ask), self._chat.t)
 
     async def _home(self) -> Path:
         """The folder that the session belongs to, also when it works in a worktree."""

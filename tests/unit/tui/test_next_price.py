@@ -10,7 +10,7 @@ from reactagent_tui.core.display import block_to_text
 from reactagent_tui.core.llm.registry import ModelChoice
 from reactagent_tui.core.money import Money
 from reactagent_tui.locales import Translator
-from reactagent_tui.tui.screens.next_price import model_detail, price_text
+from reactagent_tui.tui.screens.next_price import model_detail, price_text, price_words
 from reactagent_tui.tui.screens.picker import PickerScreen
 from reactagent_tui.tui.screens.sessions import SessionsScreen
 from tests.fakes.chat_kit import ChatKit, chat_app
@@ -100,4 +100,6 @@ def test_details_stand_in_columns() -> None:
     ]
     assert price_text(tags[0], T) == "≈  41.2k in       $0.103"
     assert price_text(None, T) == ""
+    assert price_words(tags[0], T) == "≈ 41.2k in · $0.103"
+    assert price_words(None, T) == ""
     assert model_detail(ModelChoice("x", "", "x", 1, True, "no key"), None, T) == "no key"
