@@ -25,7 +25,7 @@ KEY = "§"
 
 
 def main(rounds: int) -> None:
-    """Prints median and worst."""
+    """Prints median, 95th percentile and worst."""
     with tempfile.TemporaryDirectory() as folder, ModelServer() as server:
         place = Place(Path(folder), server)
         place.work.mkdir(parents=True)
@@ -39,7 +39,11 @@ def main(rounds: int) -> None:
             terminal.press_until_gone("\x1b", "15 tools")
             found = [_round(terminal, servers, number) for number in range(1, rounds + 2)][1:]
     for name, times in zip(("stopped", "prompt live", "cancelled"), zip(*found, strict=True), strict=True):
-        print(f"{name:12} median {statistics.median(times) * 1000:6.1f}   worst of {rounds} {max(times) * 1000:6.1f}")
+        spent = [seconds * 1000 for seconds in times]
+        late = statistics.quantiles(spent, n=20)[-1]
+        print(
+            f"{name:12} median {statistics.median(spent):6.1f}   p95 {late:6.1f}   worst of {rounds} {max(spent):6.1f}"
+        )
 
 
 def _round(terminal: Terminal, servers: McpPlace, number: int) -> tuple[float, float, float]:
