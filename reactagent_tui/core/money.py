@@ -87,6 +87,11 @@ def format_money(money: Money) -> str:
     return f"~{text}" if money.state == "estimated" and money.amount else text
 
 
+def money_or_local(money: Money, t: Callable[..., str]) -> str:
+    """`format_money`, but "local" where nothing is paid: a model of one's own has no price of $0."""
+    return t("usage.local") if money.state == "free" else format_money(money)
+
+
 def budget_line(t: Callable[..., str], event: Any) -> str:
     """What a BudgetReached says: nearly used up, or reached."""
     share = int(event.share * 100)

@@ -29,7 +29,7 @@ from reactagent_tui.core.agent_events import (
 from reactagent_tui.core.config.loader import Overrides
 from reactagent_tui.core.errors import ConfigError, ReactAgentError, SkillError
 from reactagent_tui.core.events import AgentEvent, ToolFinished, ToolStarted
-from reactagent_tui.core.money import format_money, format_tokens
+from reactagent_tui.core.money import format_money, format_tokens, money_or_local
 from reactagent_tui.core.pipeline.estimate import Estimate, estimate_rest, estimate_run
 from reactagent_tui.core.pipeline.journal import RunRecord, money_record, read_run
 from reactagent_tui.core.pipeline.resume import resumed_dir, runs_of, take_back
@@ -293,12 +293,12 @@ def _list(workdir: Path, args: argparse.Namespace, t: Translator) -> int:
         sys.stderr.write(t("pipeline.no_runs", folder=str(workdir)) + "\n")
         return 0
     head = [t(f"pipeline.column_{name}") for name in ("run", "state", "steps", "time", "tokens", "cost", "started")]
-    for line in table([head, *(_row(run, workdir) for run in runs)], "llrrrrl"):
+    for line in table([head, *(_row(run, workdir, t) for run in runs)], "llrrrrl"):
         out.line(line)
     return 0
 
 
-def _row(run: RunRecord, workdir: Path) -> list[str]:
+def _row(run: RunRecord, workdir: Path, t: Translator) -> list[str]:
     total = run.tally()
     return [
         str(run.folder.relative_to(workdir)),
@@ -306,7 +306,7 @@ def _row(run: RunRecord, workdir: Path) -> list[str]:
         f"{len(run.done)}/{len(run.steps)}",
         _clock(run.seconds),
         format_tokens(total.usage.total),
-        format_money(total.cost),
+        money_or_local(total.cost, t),
         run.started[:16].replace("T", " "),
     ]
 

@@ -13,6 +13,7 @@ from reactagent_tui.core.money import Money
 from reactagent_tui.core.money import format_amount as format_amount
 from reactagent_tui.core.money import format_money as format_money
 from reactagent_tui.core.money import format_tokens as format_tokens
+from reactagent_tui.core.money import money_or_local as money_or_local
 from reactagent_tui.locales import Translate
 
 _VERBS = {

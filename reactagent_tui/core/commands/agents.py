@@ -5,7 +5,7 @@ from __future__ import annotations
 from reactagent_tui.core.agents.pool import AgentRecord, SessionAgents
 from reactagent_tui.core.commands.registry import CommandResult, Host, Translate
 from reactagent_tui.core.display import DisplayBlock, TableBlock, TextBlock
-from reactagent_tui.core.money import format_money, format_tokens
+from reactagent_tui.core.money import format_tokens, money_or_local
 from reactagent_tui.core.tools.agent_report import one_line
 
 USAGE = "[stop name|all]"
@@ -54,7 +54,7 @@ def _table(records: list[AgentRecord], t: Translate) -> TableBlock:
                 state,
                 f"{record.seconds:.0f} s",
                 format_tokens(now.usage.total),
-                format_money(now.cost),
+                money_or_local(now.cost, t),
                 one_line(record.task),
             )
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from reactagent_tui.core.commands.registry import Command, CommandResult, Host
 from reactagent_tui.core.display import TableBlock, TextBlock
 from reactagent_tui.core.errors import SkillError
-from reactagent_tui.core.money import format_money, format_tokens
+from reactagent_tui.core.money import format_tokens, money_or_local
 from reactagent_tui.core.pipeline.journal import read_run
 from reactagent_tui.core.pipeline.resume import resumed_dir, runs_of
 from reactagent_tui.core.pipeline.user_pipeline import begin_pipeline, run_again
@@ -81,7 +81,7 @@ async def _list(host: Host) -> CommandResult:
                 f"{len(run.done)}/{len(run.steps)}",
                 f"{run.seconds:.0f} s",
                 format_tokens(total.usage.total),
-                format_money(total.cost),
+                money_or_local(total.cost, t),
                 run.started[:16].replace("T", " "),
             )
         )

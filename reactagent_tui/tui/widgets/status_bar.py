@@ -12,7 +12,7 @@ from textual.content import Content
 from reactagent_tui.core.display import clean_line
 from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.locales import Translate
-from reactagent_tui.tui.presenter import format_money, format_price, format_seconds, format_tokens
+from reactagent_tui.tui.presenter import format_money, format_price, format_seconds, format_tokens, money_or_local
 from reactagent_tui.tui.widgets.line_layout import Part, bar, cut, join_parts, spread
 from reactagent_tui.tui.widgets.painted import Painted
 from reactagent_tui.tui.widgets.usage_panel import context_style
@@ -273,9 +273,10 @@ class StatusBar(Painted):
 
     def _session_money(self, totals: CostTotals) -> str:
         """What was spent; when a plan covers everything, what that would have cost."""
-        if totals.session_cost.state != "free" or not totals.session_notional:
-            return format_money(totals.session_cost)
-        return self._t("usage.plan", amount=" + ".join(map(format_money, totals.session_notional)))
+        cost = totals.session_cost
+        if cost.state == "free" and totals.session_notional:
+            return self._t("usage.plan", amount=" + ".join(map(format_money, totals.session_notional)))
+        return money_or_local(cost, self._t) if totals.calls else format_money(cost)
 
     def _usage_parts(self) -> list[Part]:
         event = self._usage

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
 import pytest
 
 from reactagent_tui.core.events import QueuedMessage
-from reactagent_tui.core.money import Money
+from reactagent_tui.core.money import CostTotals, Money
 from reactagent_tui.locales import Translator
 from reactagent_tui.tui.widgets.line_layout import bar, cut, cut_left, sparkline
 from reactagent_tui.tui.widgets.status_bar import (
@@ -68,6 +69,19 @@ async def test_price_tag_and_narrow_form() -> None:
         assert line(app.status, 58).endswith("↑41.2k ⟳38k ↓1.3k $0.184 ctx 21 %")
         assert "15 s" in line(app.status, 20)
         assert "ctx" not in line(app.status, 18)
+
+
+async def test_the_narrow_form_has_a_word_where_nothing_is_paid() -> None:
+    app = Gallery()
+    async with app.run_test(size=(80, 24)):
+        app.fill()
+        app.status.show_usage(True)
+        totals = CostTotals(turn_cost=Money(Decimal(0), "free"), session_cost=Money(Decimal(0), "free"), calls=2)
+        app.status.update_usage(replace(usage_event(), totals=totals))
+        assert " local ctx 21 %" in line(app.status, 80)
+        assert "$0" not in line(app.status, 80)
+        app.status.update_usage(replace(usage_event(), totals=replace(totals, calls=0)))
+        assert " $0 ctx 21 %" in line(app.status, 80), "nothing was asked yet"
 
 
 def test_a_tag_without_a_price_names_no_money_and_a_plan_is_marked() -> None:
