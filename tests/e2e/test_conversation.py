@@ -139,7 +139,7 @@ def test_draft_survives_a_kill(place: Place) -> None:
         terminal.send("half a thought")
         terminal.wait("> half a thought")
         drafts = place.home / ".local/state/reactagent/history"
-        eventually(lambda: any("half a thought" in f.read_text() for f in drafts.glob("*") if f.is_file()), "a draft")
+        eventually(lambda: any("half a thought" in f.read_text() for f in drafts.glob("*.draft.json")), "a draft")
         terminal.process.kill()
         terminal.wait_exit()
     with place.screen(shows="> half a thought"):

@@ -8,14 +8,17 @@ import os
 import select
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from tests.fakes.model_server import ModelServer
 from tests.fakes.terminal import KEPT, PATIENCE, Terminal, reactagent
+from tests.fakes.warm_start import LOCALE, WarmStart
 
+_WARM = WarmStart()
 PROMPT = "Ask anything"
 OFF = (b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?1004l", b"\x1b[<u", b"\x1b[?1049l")
 
@@ -91,16 +94,21 @@ class Place:
     ) -> subprocess.Popen[bytes]:
         """A headless run that the test drives itself; `before` is called in the child."""
         return subprocess.Popen(
-            reactagent(*(() if "--demo" in args else ("--config", str(config or self.config))), *args),
+            reactagent(*self._arguments(args, config)),
             cwd=self.work,
-            env={key: value for key, value in os.environ.items() if key in KEPT}
-            | {"LANG": "C.UTF-8", "REACTAGENT_DISCOVERY": "off", "REACTAGENT_DATE_AND_GIT": "off"}
-            | self.env,
+            env=self._env(),
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             preexec_fn=before,
         )
+
+    def _arguments(self, args: Sequence[str], config: Path | None) -> list[str]:
+        return [*(() if "--demo" in args else ("--config", str(config or self.config))), *args]
+
+    def _env(self) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if key in KEPT}
+        return kept | LOCALE | {"REACTAGENT_DISCOVERY": "off", "REACTAGENT_DATE_AND_GIT": "off"} | self.env
 
     def run(
         self,
@@ -110,10 +118,24 @@ class Place:
         before: Callable[[], None] | None = None,
     ) -> Ended:
         """A headless run to its end."""
+        ended = self._run_warm(args, config) if stdin is None and before is None else None
+        if ended is not None:
+            return ended
         source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
         process = self.start(*args, config=config, stdin=source, before=before)
         out, err = process.communicate(None if stdin is None else stdin.encode(), timeout=PATIENCE)
         return Ended(process.returncode, out.decode(), err.decode())
+
+    def _run_warm(self, args: Sequence[str], config: Path | None) -> Ended | None:
+        """A run that does not import the program anew; None where that cannot be."""
+        with open(os.devnull, "rb") as nothing, TemporaryFile() as out, TemporaryFile() as err:
+            pipes = (nothing.fileno(), out.fileno(), err.fileno())
+            code = _WARM.run(self._arguments(args, config), self._env(), self.work, pipes)
+            if code is None:
+                return None
+            out.seek(0)
+            err.seek(0)
+            return Ended(code, out.read().decode(), err.read().decode())
 
     def session_files(self) -> list[Path]:
         """Session files on disk, oldest first."""
