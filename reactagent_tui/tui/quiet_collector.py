@@ -23,7 +23,7 @@ _MANY_MODULES = 50
 
 
 class QuietCollector:
-    """`start` and `stop` belong to the thread of `loop`; nothing wakes up while nothing fills the generations."""
+    """Collects in `loop`; nothing wakes up while nothing fills the generations. `last_key` tells `clock` seconds."""
 
     def __init__(
         self,

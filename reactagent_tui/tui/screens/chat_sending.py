@@ -77,8 +77,7 @@ class ChatSending(ChatSession):
         if not me.running:
             me.home.bridge.stop_seen()  # an ESC before this message was not meant for its run
         me.home.bridge.submit(message, kind)
-        if not me.home.bridge.is_ready:
-            self._save_draft()  # a kill before the agent is there must not lose it
+        self._draft_was_sent()
         if not me.running:
             me.home.esc_gate.esc_target = "RUN"
 

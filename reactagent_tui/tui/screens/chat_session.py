@@ -219,6 +219,15 @@ class ChatSession(Screen[None]):
             self._keeper.typed = me.prompt.draft
             self.in_background(self._keeper.write)
 
+    def _draft_was_sent(self) -> None:
+        """The file holds what was sent until a session does: a kill before the agent is there must not lose it."""
+        if self._keeper is None:
+            return
+        if self._me.home.bridge.is_ready:
+            self._keeper.typed = self._me.prompt.draft  # taken out of the file once the session has it
+        else:
+            self._save_draft()
+
     # -- small things -----------------------------------------------------------------------
 
     def _clear_flash_later(self, seconds: float) -> None:

@@ -233,3 +233,17 @@ async def test_a_prompt_sent_before_the_agent_is_there_outlives_a_kill(clean_pla
             await kit.pilot.press("backspace")
         await kit.until(lambda: file.load_draft() is None)
         assert bridge.prompts.unwritten() == ()
+
+
+async def test_a_prompt_that_a_session_has_is_no_draft_any_more(
+    clean_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactagent_tui.tui.screens.chat_session.DRAFT_SAVE", 0.01)
+    async with chat_app(clean_place, [say("done")]) as kit:
+        file = HistoryFile(user_paths().state / "history" / f"{folder_slug(clean_place)}.jsonl")
+        await kit.type("a task")
+        await kit.until(lambda: (draft := file.load_draft()) is not None and draft.shown == "a task")
+        monkeypatch.setattr("reactagent_tui.tui.screens.chat_session.DRAFT_SAVE", 1000.0)
+        await kit.pilot.press("enter")
+        await kit.until(lambda: "done" in kit.text)
+        assert file.load_draft() is None, "a kill now would offer it again"
