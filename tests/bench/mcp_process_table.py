@@ -93,8 +93,7 @@ def _one(place: Place, shape: str, way: str) -> tuple[str, int]:
                 case _:
                     number_of = {"term": signal.SIGTERM, "kill": signal.SIGKILL, "abort": signal.SIGABRT}
                     terminal.process.send_signal(number_of[way])
-            terminal.process.wait(PATIENCE)
-            exited = time.monotonic() - began
+            exited = terminal.wait_gone() - began
             _until(lambda: not now())
             gone = time.monotonic() - began
             left = now()

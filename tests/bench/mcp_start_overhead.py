@@ -72,8 +72,7 @@ def measure(home: Path, servers: Servers) -> Measured:
         used = cpu(terminal.process.pid)
         leaving = time.monotonic()
         terminal.send("\x11")
-        terminal.process.wait(60)
-        return Measured(live, max(keys), statistics.median(keys), used, time.monotonic() - leaving)
+        return Measured(live, max(keys), statistics.median(keys), used, terminal.wait_gone() - leaving)
 
 
 def cpu(pid: int) -> float:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,8 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self._changed = threading.Condition()
         self._ended = False
+        self._gone = threading.Event()
+        self._gone_at = 0.0
 
     def __enter__(self) -> Terminal:
         self.master, self.slave = pty.openpty()
@@ -161,6 +164,11 @@ class Terminal:
         """Until the screen shows `text` with its first character bold: how the program marks a key that counts now."""
         return self.wait_until(lambda: self._is_bold(text), f"bold {text!r}")
 
+    def wait_gone(self) -> float:
+        """Until the process has ended; when that was (monotonic). `Popen.wait` with a limit looks every 50 ms only."""
+        assert self._gone.wait(PATIENCE), "the program still runs"
+        return self._gone_at
+
     def wait_exit(self) -> int:
         """Exit code; negative for a signal. All output has been read."""
         code = self.process.wait(PATIENCE)
@@ -206,6 +214,8 @@ class Terminal:
 
     def _wait_for_end(self) -> None:
         self.process.wait()
+        self._gone_at = time.monotonic()
+        self._gone.set()
         self._reader.join(PATIENCE)
         with self._changed:
             self._ended = True
