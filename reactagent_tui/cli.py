@@ -246,7 +246,8 @@ def _headless(args: Arguments) -> int:
         verbose=args.verbose,
         keep_jobs=args.keep_jobs,
     )
-    return main_headless(task, Translator(detect_language(os.environ)))
+    language = os.environ.get("REACTAGENT_LANGUAGE", "auto")
+    return main_headless(task, Translator(detect_language(os.environ, language)))
 
 
 def _read_stdin(*, wanted: bool) -> str:

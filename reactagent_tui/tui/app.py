@@ -268,6 +268,7 @@ class ReactAgentApp(App[int]):
 
     def _speak(self, language: str) -> None:
         self.t.use(detect_language(os.environ, language))
+        self.chat.prompt.speak()
         self.refresh(layout=True)
         for widget in self.chat.query("*"):
             widget.refresh()

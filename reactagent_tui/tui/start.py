@@ -38,7 +38,7 @@ def run_screen(start: Start) -> int:
     paths = user_paths()
     explicit = Path(start.config_file) if start.config_file else None
     boot = read_boot(paths, config_sources(paths, explicit, os.environ))
-    t = Translator(detect_language(os.environ, boot.language))
+    t = Translator(detect_language(os.environ, os.environ.get("REACTAGENT_LANGUAGE") or boot.language))
 
     from reactagent_tui.tui.app import ReactAgentApp
     from reactagent_tui.tui.tty_guard import TtyGuard

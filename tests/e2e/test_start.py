@@ -34,3 +34,13 @@ def test_the_theme_of_the_last_start_is_there_from_the_first_frame(place: Place)
         terminal.wait("enter send")
         assert LIGHT in terminal.output
         assert DARK not in terminal.output
+
+
+def test_the_language_of_the_environment_is_there_from_the_first_frame(place: Place) -> None:
+    """Whatever the last start spoke."""
+    with place.screen():
+        pass
+    place.env["REACTAGENT_LANGUAGE"] = "zh"
+    with place.screen(shows="说说要做什么") as terminal:
+        terminal.wait("发送")
+        assert b"Ask anything" not in terminal.output

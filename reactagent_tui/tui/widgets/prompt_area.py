@@ -83,6 +83,10 @@ class PromptArea(TextArea, inherit_bindings=False):
         self.cursor_blink = False
         self.match_cursor_bracket = False
 
+    def speak(self) -> None:
+        """`t` has another language now: so has the placeholder."""
+        self.placeholder = Content(self.t("prompt.placeholder"))
+
     # -- folded pastes --------------------------------------------------------------------------------------------
 
     def insert_pasted(self, text: str) -> None:

@@ -27,8 +27,10 @@ async def test_a_theme_and_a_language_chosen_on_the_screen_are_kept(clean_place:
         await kit.until(lambda: "ember" in kit.app.available_themes)
         await kit.send("/theme ember")
         await kit.until(lambda: kit.app.theme == "ember")
+        english = str(kit.chat.prompt.placeholder)
         await kit.send("/language zh")
         await kit.until(lambda: kit.app.t.language == "zh")
+        assert str(kit.chat.prompt.placeholder) == kit.app.t("prompt.placeholder") != english
     boot = read_boot(user_paths(), config_sources(user_paths(), None, {}))
     assert boot.theme == "ember"
     async with chat_app(clean_place, boot=boot, language="zh") as kit:
