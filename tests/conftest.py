@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None)  # a busy machine is no failure
+# No deadline: a busy machine is no failure. The same examples in every run, so that what fails was broken by a change;
+# `pytest --hypothesis-profile=search` looks for new ones.
+settings.register_profile("house", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("house")
 
 _KEYS = ("API_KEY", "AUTH_TOKEN", "BASE_URL", "API_BASE", "REACTAGENT_", "XDG_", "NO_COLOR", "_PROXY", "_proxy")

@@ -213,7 +213,7 @@ def test_init_left_in_the_middle_leaves_nothing(place: Place, keys: str) -> None
         ask_for_custom(terminal, server)
         terminal.send("\r")
         terminal.wait("model (number or name)")
-        terminal.send(keys)
+        terminal.press_until_exit(keys)
         assert terminal.wait_exit() == 130
         assert "Nothing was written." in terminal.text()
     folder = config_file(place).parent

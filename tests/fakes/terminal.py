@@ -195,6 +195,14 @@ class Terminal:
                     return
         raise AssertionError(f"{shown!r} stays:\n{self.text()}")
 
+    def press_until_exit(self, key: str) -> None:
+        """Press ctrl+c until the program has ended: Python loses one that comes just before it waits for a line."""
+        for _ in range(int(PATIENCE)):
+            self.send(key)
+            if self._gone.wait(1.0):
+                return
+        raise AssertionError(f"{key!r} does not end it:\n{self.text()}")
+
     def paste(self, text: str) -> None:
         """A bracketed paste."""
         self.send(f"\x1b[200~{text}\x1b[201~")

@@ -56,7 +56,8 @@ def _groups(records: Sequence[Paper], key: Callable[[Paper], str]) -> list[list[
     for index, paper in enumerate(records):
         if value := key(paper):
             found[value].append(index)
-    return [group for group in found.values() if len(group) > 1]
+    # Sorted: joining by one title may settle what another title may join, so the order of input must not decide.
+    return [found[value] for value in sorted(found) if len(found[value]) > 1]
 
 
 class _Clusters:
@@ -107,8 +108,12 @@ def _join_by_title(clusters: _Clusters, records: Sequence[Paper], group: Sequenc
 def _precedence(members: Sequence[Paper]) -> tuple[object, ...]:
     """Known identifiers first, then older, then the rest only so that any order of input gives the same groups."""
     known = any(_own_doi(paper) or paper.arxiv_id for paper in members)
-    years = [paper.year for paper in members if paper.year is not None]
-    return (not known, min(years, default=9999), sorted((paper.doi, paper.arxiv_id, _rank(paper)) for paper in members))
+    years = [paper.year or 9999 for paper in members]
+    rest = sorted(
+        (paper.doi, paper.arxiv_id, paper.year or 9999, title_key(paper), _rank(paper), paper.source)
+        for paper in members
+    )
+    return (not known, min(years), rest)
 
 
 def _distance(records: Sequence[Paper], mine: Sequence[int], others: Sequence[int]) -> int:

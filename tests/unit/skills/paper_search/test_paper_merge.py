@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,3 +145,15 @@ def test_identical_identifiers_always_meet_and_order_does_not_matter(
     others = list(records)
     shuffled.shuffle(others)
     assert sorted(one.found_in for one in merge(others)) == sorted(one.found_in for one in merged)
+
+
+def test_two_titles_that_bridge_three_works_join_the_same_way_in_any_order() -> None:
+    """The preprint of 2010 and that of 2020 are two works; the record with a DOI knows both titles and is of one."""
+    records = [
+        paper("A long enough title", "arxiv", doi="10.48550/arxiv.2301.00001", year=2010),
+        paper("Another fine title", "arxiv", arxiv_id="2301.00002", year=2020),
+        paper("Another fine title", "arxiv", doi="10.1/b"),
+        paper("A long enough title", "dblp", doi="10.1/b"),
+    ]
+    found = {tuple(sorted((one.found_in, one.paper.year) for one in merge(order))) for order in permutations(records)}
+    assert len(found) == 1
