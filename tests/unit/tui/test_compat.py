@@ -154,6 +154,7 @@ def test_our_names_do_not_collide_with_textuals() -> None:
         (TextArea, "cursor_blink"),
         (TextArea, "match_cursor_bracket"),
         (TextArea, "border_title"),
+        (TextArea, "placeholder"),
         (OptionList, "highlighted"),
         (OptionList, "display"),
         (LinuxDriver, "exit_event"),
