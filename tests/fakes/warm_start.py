@@ -90,7 +90,7 @@ class WarmStart:
 
 def _can_run(env: Mapping[str, str]) -> bool:
     odd = [name for name in env if name.startswith(("LC_", "PYTHON")) and name != "PYTHONPATH"]
-    return not odd and env.get("LANG") == LOCALE["LANG"]
+    return sys.platform == "linux" and not odd and env.get("LANG") == LOCALE["LANG"]
 
 
 def _serve(link: socket.socket) -> int:
