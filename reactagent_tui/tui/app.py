@@ -22,7 +22,7 @@ from reactagent_tui.core.paths import Paths, data_dir
 from reactagent_tui.locales import Translator, detect_language
 from reactagent_tui.tui.boot import Boot, config_sources, write_boot
 from reactagent_tui.tui.bridge import AgentStart, Bridge
-from reactagent_tui.tui.compat import DriverOptions, choose_driver, start_with_theme
+from reactagent_tui.tui.compat import DriverOptions, choose_driver, fire_single_timers, start_with_theme
 from reactagent_tui.tui.esc_gate import EscGate
 from reactagent_tui.tui.keymap import Keymap, build_keymap
 from reactagent_tui.tui.lean_imports import complete_asyncio
@@ -72,6 +72,7 @@ class ReactAgentApp(App[int]):
         """Leaving, while the model still notes facts."""
         self._early: list[events.Key | events.Paste] | None = []
         self._typed = time.monotonic()
+        fire_single_timers()
         super().__init__()
         self.keymap: Keymap = build_keymap(boot.keymap, boot.keys)[0]
         self.bridge = Bridge(

@@ -19,6 +19,7 @@ from textual._time import get_time
 from textual._xterm_parser import IS_ITERM, XTermParser
 from textual.keys import _character_to_key
 from textual.message_pump import MessagePump
+from textual.timer import Timer
 
 from reactagent_tui.tui.esc_gate import EscGate
 
@@ -32,6 +33,7 @@ __all__ = [
     "DriverOptions",
     "StockParser",
     "choose_driver",
+    "fire_single_timers",
     "key_name",
     "resume_first",
     "run_after_key",
@@ -75,6 +77,25 @@ def start_with_theme(app: App[Any], name: str) -> None:
     app.set_reactive(type(app).theme, name)  # type: ignore[arg-type]
     app.add_class(f"-theme-{app.current_theme.name}", update=False)
     app._refresh_truecolor_filter(app.ansi_theme)
+
+
+_STOCK_RUN = Timer._run
+
+
+def fire_single_timers() -> None:
+    """From now on a timer that fires once does so however late it begins.
+
+    A stock timer whose task stands still for longer than its delay (a busy machine, a garbage collection) takes its one
+    tick for passed and never fires. Textual waits for such a timer of 8 ms to follow the window's size: no later change
+    of it would be followed.
+    """
+    Timer._run = _run_timer  # type: ignore[method-assign]
+
+
+async def _run_timer(timer: Timer) -> None:
+    if timer._repeat == 0:
+        timer._skip = False
+    await _STOCK_RUN(timer)
 
 
 def resume_first(screen: Screen[Any]) -> float:

@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.skipif(sys.platform == "win32", reaso
 
 APP = ROOT / "tests" / "fakes" / "prompt_app.py"
 SWITCHED_OFF = (b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?1015l", b"\x1b[?2004l", b"\x1b[?1004l")
+RAW = b"\x1b[?2004h"
+"""Written when the terminal passes keys on as they are; a moment before, the other screen shows and Enter is a \\n."""
 SHOWN_AGAIN = (b"\x1b[<u", b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?7h")
 
 
@@ -85,7 +87,7 @@ def test_suspend_and_return(session: PtySession) -> None:
     session.wait_restored()
     start = len(session.output)
     session.process.send_signal(signal.SIGCONT)
-    session.wait_output(b"\x1b[?1049h", start)
+    session.wait_output(RAW, start)
     session.wait_output(b"ask", start)
     session.write(b"back\r")
     session.wait("submitted", text="back")
@@ -96,7 +98,7 @@ def test_stopped_from_outside_and_continued(session: PtySession) -> None:
     wait_for_state(session.process.pid, "T")
     start = len(session.output)
     session.process.send_signal(signal.SIGCONT)
-    session.wait_output(b"\x1b[?1049h", start)
+    session.wait_output(RAW, start)
     session.write(b"one\r")
     session.wait("submitted", text="one")
     session.write(b"exit\r")

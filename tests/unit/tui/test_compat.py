@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
+import itertools
 from collections.abc import Iterator
 
 import pytest
 import textual
 from textual import events, messages
+from textual import timer as timer_module
 from textual._time import get_time
 from textual._xterm_parser import XTermParser
 from textual.app import App
@@ -16,10 +19,11 @@ from textual.content import Content
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import OptionList, TextArea
 
-from reactagent_tui.tui.compat import StockParser, key_name, start_with_theme
+from reactagent_tui.tui.compat import StockParser, fire_single_timers, key_name, start_with_theme
 from reactagent_tui.tui.esc_gate import EscGate
 
 
@@ -182,3 +186,26 @@ def test_our_names_do_not_collide_with_textuals() -> None:
                 if target.value.id == "self" and (base, target.attr) not in meant:
                     assert f"self.{target.attr} " not in source, target.attr
                     assert f"self.{target.attr}:" not in source, target.attr
+
+
+@pytest.mark.parametrize("late", [0.0, 1.0])
+async def test_a_single_timer_fires_however_late_it_begins(monkeypatch: pytest.MonkeyPatch, late: float) -> None:
+    """A stock one that stands still for longer than its delay, between its start and its first look, never does."""
+    fire_single_timers()
+    async with App[None]().run_test() as pilot:
+        now = itertools.count(0.0, late)
+        fired: list[str] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(timer_module._time, "get_time", lambda: next(now))
+            await Timer(pilot.app, 0.001, callback=lambda: fired.append("x"), repeat=0)._run()
+        assert fired == ["x"]
+
+
+async def test_a_repeated_timer_still_leaves_out_what_is_past(monkeypatch: pytest.MonkeyPatch) -> None:
+    fire_single_timers()
+    async with App[None]().run_test() as pilot:
+        timer = Timer(pilot.app, 10.0, callback=lambda: None)
+        task = asyncio.ensure_future(timer._run())
+        await asyncio.sleep(0)
+        assert timer._skip
+        task.cancel()
