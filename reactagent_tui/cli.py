@@ -230,8 +230,8 @@ def _headless(args: Arguments) -> int:
     gc.enable()
     from pathlib import Path
 
+    from reactagent_tui.headless.plain import translator
     from reactagent_tui.headless.runner import Task, main_headless
-    from reactagent_tui.locales import Translator, detect_language
 
     options = _options(args)
     if isinstance(options, int):
@@ -246,8 +246,7 @@ def _headless(args: Arguments) -> int:
         verbose=args.verbose,
         keep_jobs=args.keep_jobs,
     )
-    language = os.environ.get("REACTAGENT_LANGUAGE", "auto")
-    return main_headless(task, Translator(detect_language(os.environ, language)))
+    return main_headless(task, translator())
 
 
 def _read_stdin(*, wanted: bool) -> str:

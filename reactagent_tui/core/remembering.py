@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from reactagent_tui.core.cost.side_call import side_call
 from reactagent_tui.core.errors import ConfigError, ProviderError, StorageError
 from reactagent_tui.core.events import Notice
 from reactagent_tui.core.llm.registry import resolve_model
@@ -201,8 +202,6 @@ def facts_of(reply: str) -> list[tuple[str, str]]:
 
 
 async def _ask(session: TalkedSession, talk: str) -> str:
-    from reactagent_tui.core.cost.side_call import side_call
-
     return await side_call(
         session.provider, session.ledger, "memory", system=_EXTRACT, prompt=talk, max_output=_MOST_OUTPUT
     )

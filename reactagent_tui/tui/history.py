@@ -2,8 +2,7 @@
 
 One JSON line per sent prompt, appended in one write, so that two programs in one folder do not mix their lines; a line
 that is broken or half written is skipped. Files are read by splitting bytes at line feeds only: text may hold any other
-separator. Pure but for `HistoryFile` and `DraftKeeper`, whose methods block and do not belong in
-the screen's loop.
+separator. Pure but for `HistoryFile` and `DraftKeeper`, whose methods block and do not belong in the screen's loop.
 """
 
 from __future__ import annotations
@@ -192,7 +191,7 @@ class DraftKeeper:
         if not sent:
             return typed
         shown = [typed.shown] if typed.shown.strip() else []
-        return Draft("\n".join([*sent, *shown]), typed.pastes, typed=True)
+        return Draft("\n".join([*sent, *shown]), typed.pastes)
 
 
 def _last_byte(fd: int, size: int) -> bytes:

@@ -116,6 +116,11 @@ def format_price(cost: Money, t: Translate) -> str:
     return t("usage.plan", amount=amount) if cost.state == "notional" else amount
 
 
+def price_or_local(cost: Money, t: Translate) -> str:
+    """`format_price`, but "local" where nothing is paid."""
+    return t("usage.local") if cost.state == "free" else format_price(cost, t)
+
+
 def short_path(path: Path) -> str:
     """`~/src/shop` for a folder under HOME."""
     try:

@@ -14,7 +14,7 @@ from reactagent_tui.core.commands.context_room import Fill, FillLine
 from reactagent_tui.core.cost.price_tag import PriceTag
 from reactagent_tui.core.display import DisplayBlock, TextBlock
 from reactagent_tui.locales import Translate
-from reactagent_tui.tui.presenter import format_price, format_tokens
+from reactagent_tui.tui.presenter import format_tokens, price_or_local
 from reactagent_tui.tui.screens.detail import DetailScreen
 from reactagent_tui.tui.screens.picker import PickerItem, PickerKey, PickerScreen
 from reactagent_tui.tui.widgets.line_layout import pad_left
@@ -116,7 +116,7 @@ class ContextScreen(PickerScreen):
                 return t("context.advice_trim")
             case "compact":
                 tag = self._window.price
-                cost = t("usage.local") if tag.cost.state == "free" else format_price(tag.cost, t)
+                cost = price_or_local(tag.cost, t)
                 return t("context.advice_compact", tokens=format_tokens(tag.tokens), cost=cost)
 
 

@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from reactagent_tui.locales import Translate
-from reactagent_tui.tui.presenter import format_price, format_tokens
+from reactagent_tui.tui.presenter import format_tokens, price_or_local
 from reactagent_tui.tui.widgets.line_layout import pad_left
 from reactagent_tui.tui.widgets.status_bar import NextCall
 
@@ -101,15 +101,13 @@ def price_text(tag: PriceTag | None, t: Translate) -> str:
     """Tokens and money in columns of one width; "" without a price."""
     if tag is None:
         return ""
-    return f"{t('price.next', tokens=pad_left(format_tokens(tag.tokens), 6))} {pad_left(_money(tag, t), 12)}"
+    return (
+        f"{t('price.next', tokens=pad_left(format_tokens(tag.tokens), 6))} {pad_left(price_or_local(tag.cost, t), 12)}"
+    )
 
 
 def price_words(tag: PriceTag | None, t: Translate) -> str:
     """`≈ 41.2k in · $0.103`: tokens and money where no columns stand below each other; "" without a price."""
     if tag is None:
         return ""
-    return f"{t('price.next', tokens=format_tokens(tag.tokens))} · {_money(tag, t)}"
-
-
-def _money(tag: PriceTag, t: Translate) -> str:
-    return t("usage.local") if tag.cost.state == "free" else format_price(tag.cost, t)
+    return f"{t('price.next', tokens=format_tokens(tag.tokens))} · {price_or_local(tag.cost, t)}"
